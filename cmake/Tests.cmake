@@ -1,0 +1,104 @@
+# One GoogleTest program for each folder of tests/ that holds *_test.cc files:
+#   tests/<room>/   links that room's static library and what it stands on; label `unit`
+#   tests/cli/      links the tool's library; label `unit`
+#   tests/<other>/  (semantics, ops, error, fuzz, …) links all rooms; label `<other>`
+# Every program is also labelled by its folder's name.
+
+find_package(GTest REQUIRED)
+
+# What all tests share: tests/support/, and one precompiled header (libtorch and GoogleTest). Compiled
+# as the test programs are (-fPIE), or GCC rejects the precompiled header.
+file(GLOB _foregrad_support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/support/*.cc")
+set(_foregrad_pch_anchor "${PROJECT_BINARY_DIR}/test_pch.cc")
+file(CONFIGURE OUTPUT "${_foregrad_pch_anchor}" CONTENT "// Holds the tests' precompiled header.\n")
+add_library(foregrad_test_support STATIC ${_foregrad_support} "${_foregrad_pch_anchor}")
+set_target_properties(foregrad_test_support PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+target_compile_options(foregrad_test_support PRIVATE -fPIE)
+target_include_directories(foregrad_test_support PUBLIC
+  "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
+target_link_libraries(foregrad_test_support PUBLIC
+  foregrad_options foregrad_logging Foregrad::Torch GTest::gmock GTest::gtest Threads::Threads)
+target_precompile_headers(foregrad_test_support PRIVATE "${PROJECT_SOURCE_DIR}/tests/support/pch.h")
+
+# libtorch is not built with sanitizers: what it allocates and synchronises is not seen.
+set(_foregrad_test_environment "OMP_WAIT_POLICY=PASSIVE")
+set(_foregrad_test_timeout 120)
+if(FOREGRAD_SANITIZE)
+  set(_foregrad_test_timeout 600)
+  set(_foregrad_suppressions "${PROJECT_SOURCE_DIR}/tests/support/sanitizers")
+  list(APPEND _foregrad_test_environment
+    "ASAN_OPTIONS=detect_container_overflow=0:detect_stack_use_after_return=1"
+    "LSAN_OPTIONS=suppressions=${_foregrad_suppressions}/lsan.txt:print_suppressions=0"
+    "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1"
+    "TSAN_OPTIONS=suppressions=${_foregrad_suppressions}/tsan.txt:ignore_noninstrumented_modules=1")
+endif()
+if(FOREGRAD_SANITIZE MATCHES "thread")
+  # libgomp's barriers are not seen either: every parallel loop would be reported.
+  list(APPEND _foregrad_test_environment "OMP_NUM_THREADS=1")
+  # The thread sanitizer's shadow memory does not fit every randomised address space.
+  find_program(FOREGRAD_SETARCH setarch)
+endif()
+# gtest_discover_tests passes its PROPERTIES on through a list of its own.
+string(REPLACE ";" "\\;" _foregrad_test_environment_escaped "${_foregrad_test_environment}")
+
+include(GoogleTest)
+file(GLOB_RECURSE _foregrad_test_sources CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/tests"
+  "${PROJECT_SOURCE_DIR}/tests/*_test.cc")
+set(_foregrad_test_folders "")
+foreach(_foregrad_source IN LISTS _foregrad_test_sources)
+  string(REGEX MATCH "^[^/]+" _foregrad_folder "${_foregrad_source}")
+  list(APPEND _foregrad_test_folders "${_foregrad_folder}")
+  list(APPEND _foregrad_sources_${_foregrad_folder} "${PROJECT_SOURCE_DIR}/tests/${_foregrad_source}")
+endforeach()
+list(REMOVE_DUPLICATES _foregrad_test_folders)
+
+foreach(_foregrad_folder IN LISTS _foregrad_test_folders)
+  set(_foregrad_test test_${_foregrad_folder})
+  add_executable(${_foregrad_test} ${_foregrad_sources_${_foregrad_folder}})
+  target_precompile_headers(${_foregrad_test} REUSE_FROM foregrad_test_support)
+  target_link_libraries(${_foregrad_test} PRIVATE foregrad_test_support GTest::gtest_main)
+  target_compile_definitions(${_foregrad_test} PRIVATE
+    FOREGRAD_SOURCE_DIR="${PROJECT_SOURCE_DIR}" FOREGRAD_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  set(_foregrad_label unit)
+  if(_foregrad_folder IN_LIST FOREGRAD_ROOMS)
+    foregrad_link_room(${_foregrad_test} ${_foregrad_folder})
+  elseif(_foregrad_folder STREQUAL "cli")
+    target_link_libraries(${_foregrad_test} PRIVATE foregrad_cli_lib)
+    if(TARGET foregrad_cli)
+      add_dependencies(${_foregrad_test} foregrad_cli)
+    endif()
+  else()
+    foregrad_link_room(${_foregrad_test} api)
+    set(_foregrad_label "${_foregrad_folder}")
+  endif()
+  set(_foregrad_labels "${_foregrad_label}" "${_foregrad_folder}")
+  list(REMOVE_DUPLICATES _foregrad_labels)
+  string(REPLACE ";" "\\;" _foregrad_labels "${_foregrad_labels}")
+  if(FOREGRAD_SETARCH)
+    set_target_properties(${_foregrad_test} PROPERTIES
+      CROSSCOMPILING_EMULATOR "${FOREGRAD_SETARCH};-R")
+  endif()
+  gtest_discover_tests(${_foregrad_test}
+    DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 60
+    PROPERTIES
+      LABELS "${_foregrad_labels}"
+      TIMEOUT ${_foregrad_test_timeout}
+      ENVIRONMENT "${_foregrad_test_environment_escaped}")
+endforeach()
+
+# Programs that are not C++: each tests/<folder>/*_test.{sh,py} is one test, labelled by its folder.
+file(GLOB_RECURSE _foregrad_script_tests CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/tests"
+  "${PROJECT_SOURCE_DIR}/tests/*_test.sh" "${PROJECT_SOURCE_DIR}/tests/*_test.py")
+foreach(_foregrad_source IN LISTS _foregrad_script_tests)
+  string(REGEX MATCH "^[^/]+" _foregrad_folder "${_foregrad_source}")
+  if(_foregrad_source MATCHES "\\.py$")
+    set(_foregrad_interpreter python3)
+  else()
+    set(_foregrad_interpreter bash)
+  endif()
+  add_test(NAME ${_foregrad_source}
+    COMMAND ${_foregrad_interpreter} "${PROJECT_SOURCE_DIR}/tests/${_foregrad_source}")
+  set_tests_properties(${_foregrad_source} PROPERTIES LABELS "${_foregrad_folder}" TIMEOUT 600
+    ENVIRONMENT "FOREGRAD_SOURCE_DIR=${PROJECT_SOURCE_DIR};FOREGRAD_BINARY_DIR=${PROJECT_BINARY_DIR};FOREGRAD_TORCH_PREFIX=${ForegradTorch_PREFIX};FOREGRAD_CMAKE=${CMAKE_COMMAND};FOREGRAD_CXX=${CMAKE_CXX_COMPILER};FOREGRAD_SANITIZE=${FOREGRAD_SANITIZE}")
+endforeach()
