@@ -1,0 +1,40 @@
+// Index kinds as types: a value's number is not a node's number.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+namespace foregrad {
+
+/// Numbers a value in `Graph::values`. Passes never renumber values: an id means the same value before and after.
+struct ValueId {
+  uint32_t index = 0;
+  auto operator<=>(const ValueId&) const = default;
+};
+
+/// Numbers a node in `Graph::nodes`.
+struct NodeId {
+  uint32_t index = 0;
+  auto operator<=>(const NodeId&) const = default;
+};
+
+/// Numbers an input of the compiled function: first the user's tensors in the order of the arguments, then lifted ones.
+struct InputIndex {
+  uint32_t index = 0;
+  auto operator<=>(const InputIndex&) const = default;
+};
+
+/// Numbers a tensor that the user's function returns, in the order of a walk through its result.
+struct OutputIndex {
+  uint32_t index = 0;
+  auto operator<=>(const OutputIndex&) const = default;
+};
+
+}  // namespace foregrad
+
+template <>
+struct std::hash<foregrad::ValueId> {
+  size_t operator()(foregrad::ValueId id) const noexcept { return id.index; }
+};

@@ -1,0 +1,82 @@
+// Typed roles for the inputs and outputs of a graph. A position is computed from roles; there are no parallel lists.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "graph/ids.h"
+
+namespace foregrad {
+
+// ---- roles of inputs
+/// A tensor among the user's arguments.
+struct UserInput {
+  InputIndex input;
+  bool operator==(const UserInput&) const = default;
+};
+/// A tensor that the function reached by capture: a parameter, a buffer, a closed-over tensor.
+struct Lifted {
+  InputIndex input;
+  bool operator==(const Lifted&) const = default;
+};
+/// A base that stands for several overlapping inputs, of which `of` is the first.
+struct ViewBase {
+  InputIndex of;
+  bool operator==(const ViewBase&) const = default;
+};
+
+// ---- roles of outputs
+/// A tensor that the user's function returns.
+struct UserOutput {
+  OutputIndex output;
+  bool operator==(const UserOutput&) const = default;
+};
+/// The value that input `of` has after the call.
+struct MutatedInput {
+  InputIndex of;
+  bool operator==(const MutatedInput&) const = default;
+};
+/// A base that the runtime needs to make output `of` (and others) a view of it.
+struct IntermediateBase {
+  OutputIndex of;
+  bool operator==(const IntermediateBase&) const = default;
+};
+/// The gradient with respect to the value that input `of` had before the call.
+struct Grad {
+  InputIndex of;
+  bool operator==(const Grad&) const = default;
+};
+
+// ---- roles of both
+/// A value that forward hands to backward.
+struct Saved {
+  ValueId value;
+  bool operator==(const Saved&) const = default;
+};
+
+/// An output that takes a tangent.
+using Differentiable = std::variant<UserOutput, MutatedInput, IntermediateBase>;
+
+/// The gradient of the loss with respect to the output `of`.
+struct Tangent {
+  Differentiable of;
+  bool operator==(const Tangent&) const = default;
+};
+
+using InputRole = std::variant<UserInput, Lifted, ViewBase, Tangent, Saved>;
+using OutputRole = std::variant<UserOutput, MutatedInput, IntermediateBase, Grad, Saved>;
+
+/// Writes a role as in graph text, for example `tangent(output(0))`.
+std::string to_text(const InputRole& role);
+std::string to_text(const OutputRole& role);
+std::string to_text(const Differentiable& role);
+
+/// Returns the input that a primal's role names; nothing for tangents and saved values.
+std::optional<InputIndex> primal_of(const InputRole& role);
+
+/// Returns the output role as one that takes a tangent; nothing for gradients and saved values.
+std::optional<Differentiable> differentiable_of(const OutputRole& role);
+
+}  // namespace foregrad
