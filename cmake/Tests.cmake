@@ -38,8 +38,6 @@ if(FOREGRAD_SANITIZE MATCHES "thread")
   # The thread sanitizer's shadow memory does not fit every randomised address space.
   find_program(FOREGRAD_SETARCH setarch)
 endif()
-# gtest_discover_tests passes its PROPERTIES on through a list of its own.
-string(REPLACE ";" "\\;" _foregrad_test_environment_escaped "${_foregrad_test_environment}")
 
 include(GoogleTest)
 file(GLOB_RECURSE _foregrad_test_sources CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/tests"
@@ -73,7 +71,6 @@ foreach(_foregrad_folder IN LISTS _foregrad_test_folders)
   endif()
   set(_foregrad_labels "${_foregrad_label}" "${_foregrad_folder}")
   list(REMOVE_DUPLICATES _foregrad_labels)
-  string(REPLACE ";" "\\;" _foregrad_labels "${_foregrad_labels}")
   if(FOREGRAD_SETARCH)
     set_target_properties(${_foregrad_test} PROPERTIES
       CROSSCOMPILING_EMULATOR "${FOREGRAD_SETARCH};-R")
@@ -81,10 +78,16 @@ foreach(_foregrad_folder IN LISTS _foregrad_test_folders)
   gtest_discover_tests(${_foregrad_test}
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
-    PROPERTIES
-      LABELS "${_foregrad_labels}"
-      TIMEOUT ${_foregrad_test_timeout}
-      ENVIRONMENT "${_foregrad_test_environment_escaped}")
+    PROPERTIES TIMEOUT ${_foregrad_test_timeout})
+  # Properties that are lists don't survive gtest_discover_tests: set when ctest reads its files.
+  set(_foregrad_properties "${PROJECT_BINARY_DIR}/${_foregrad_test}_properties.cmake")
+  file(CONFIGURE OUTPUT "${_foregrad_properties}" CONTENT [=[
+if(@_foregrad_test@_TESTS)
+  set_tests_properties(${@_foregrad_test@_TESTS} PROPERTIES
+    LABELS "@_foregrad_labels@" ENVIRONMENT "@_foregrad_test_environment@")
+endif()
+]=] @ONLY)
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${_foregrad_properties}")
 endforeach()
 
 # Programs that are not C++: each tests/<folder>/*_test.{sh,py} is one test, labelled by its folder.
