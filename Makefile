@@ -1,0 +1,48 @@
+# `make help` lists what there is. CMake does the work; this file is the short way to it.
+
+PRESET ?= release
+PREFIX ?= /usr/local
+# One compiler needs up to 2 GB.
+JOBS ?= $(shell awk -v cpus=$$(nproc) '/MemAvailable/ { jobs = int($$2 / 2097152); print jobs < 1 ? 1 : jobs < cpus ? jobs : cpus }' /proc/meminfo)
+LABEL ?=
+MODEL ?= cnn
+BUILD := build/$(PRESET)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup configure build test demo bench lint format install clean
+
+help: ## Show this
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@printf '\n  Settings, name=value: PRESET=release|debug|asan|tsan|clang  JOBS=%s  LABEL=<test label>\n' '$(JOBS)'
+	@printf '                        PREFIX=%s  MODEL=mlp|cnn  Torch_DIR=, CMAKE_PREFIX_PATH= (your own libtorch)\n' '$(PREFIX)'
+
+setup: ## Install packages and libtorch, whatever is missing
+	@scripts/setup.sh
+
+configure: setup
+	@mkdir -p build
+	@cmake --preset $(PRESET) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+
+build: configure ## Build everything (does the set-up first)
+	cmake --build --preset $(PRESET) --parallel $(JOBS)
+
+test: build ## Build and run the tests
+	ctest --preset $(PRESET) --parallel $(JOBS) $(if $(LABEL),-L '$(LABEL)')
+
+demo: build ## Train on Fashion-MNIST, eager and compiled side by side
+	$(BUILD)/bin/foregrad train --data fashion-mnist --model $(MODEL) --compare
+
+bench: build ## Print trace, compile and call times
+	$(BUILD)/bin/foregrad_bench
+
+lint: configure ## Check format, rooms, tests of each file, clang-tidy
+	@scripts/lint.sh $(BUILD) $(JOBS)
+
+format: setup ## Format all C++ files
+	@scripts/cxx_files.sh | xargs -r clang-format -i
+
+install: build ## Install the library, the tool and the CMake package below PREFIX
+	cmake --install $(BUILD) --prefix $(PREFIX)
+
+clean: ## Remove build/ (libtorch stays in the cache)
+	rm -rf build
