@@ -35,8 +35,8 @@ demo: build ## Train on Fashion-MNIST, eager and compiled side by side
 bench: build ## Print trace, compile and call times
 	$(BUILD)/bin/foregrad_bench
 
-lint: configure ## Check format, rooms, tests of each file, clang-tidy
-	@scripts/lint.sh $(BUILD) $(JOBS)
+lint: setup ## Check format, rooms, a test for each file, clang-tidy (TIDY=sources|changed|all|none)
+	@scripts/lint.sh $(JOBS)
 
 format: setup ## Format all C++ files
 	@scripts/cxx_files.sh | xargs -r clang-format -i
