@@ -116,23 +116,24 @@ class GraphParser {
     std::vector<std::optional<Operand>> given(parameters.size());
     scanner_.expect("(");
     size_t next = 0;
-    if (!scanner_.accept(")")) {
+    if (scanner_.peek() != ')') {
       do {
         next = named_place(op, next);
         if (next >= parameters.size()) scanner_.fail(fmt::format("at most {} arguments", parameters.size()));
         given[next] = operand(*parameters[next].real_type());
         ++next;
       } while (scanner_.accept(","));
-      if (!scanner_.accept(")")) scanner_.fail("`,` or `)`");
     }
+    if (scanner_.peek() != ')') scanner_.fail("`,` or `)`");
     std::vector<Operand> args;
     for (size_t i = 0; i < parameters.size(); ++i) {
       if (!given[i] && !parameters[i].default_value()) {
-        scanner_.fail(fmt::format("argument `{}` of `{}` before this, which has no default", parameters[i].name(),
+        scanner_.fail(fmt::format("argument `{}` of `{}`, which has no default", parameters[i].name(),
                                   operator_text(op)));
       }
       args.push_back(given[i] ? std::move(*given[i]) : Operand(*parameters[i].default_value()));
     }
+    scanner_.expect(")");
     return args;
   }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <c10/util/Exception.h>
+
 #include "graph/literal.h"
 #include "graph/printer.h"
 
@@ -35,17 +37,24 @@ bool reads(const RecordedOp& op, ValueId value) {
   return found;
 }
 
+/// Returns the place of the first operator that reads the input, the number of operators if none does.
+size_t first_use(const Recording& recording, size_t input) {
+  const ValueId value = recording.inputs[input].value;
+  size_t place = 0;
+  while (place < recording.ops.size() && !reads(recording.ops[place], value)) ++place;
+  return place;
+}
+
 /// Returns the place of the first operator that reads an input in which the recordings differ, none if they agree.
 std::optional<size_t> first_use_of_different_input(const Recording& left, const Recording& right) {
-  const size_t common = std::min(left.inputs.size(), right.inputs.size());
-  const auto& longer = left.inputs.size() > right.inputs.size() ? left : right;
-  size_t different = 0;
-  while (different < common && inputs_equal(left.inputs[different], right.inputs[different])) ++different;
-  if (different == longer.inputs.size()) return std::nullopt;
-  const ValueId value = longer.inputs[different].value;
-  size_t place = 0;
-  while (place < longer.ops.size() && !reads(longer.ops[place], value)) ++place;
-  return place;
+  std::optional<size_t> first;
+  for (size_t i = 0; i < std::max(left.inputs.size(), right.inputs.size()); ++i) {
+    const bool in_left = i < left.inputs.size(), in_right = i < right.inputs.size();
+    if (in_left && in_right && inputs_equal(left.inputs[i], right.inputs[i])) continue;
+    if (in_left) first = std::min(first.value_or(left.ops.size()), first_use(left, i));
+    if (in_right) first = std::min(first.value_or(right.ops.size()), first_use(right, i));
+  }
+  return first;
 }
 
 }  // namespace
@@ -66,7 +75,11 @@ std::optional<size_t> first_difference(const Recording& left, const Recording& r
 
 std::string to_text(const RecordedOp& op) {
   std::vector<at::Generator> generators;
-  return call_to_text(op.op, op.args, generators);
+  try {
+    return call_to_text(op.op, op.args, generators);
+  } catch (const c10::Error&) {  // a literal that graph text can't express; this text is for messages only
+    return operator_text(op.op) + "(...)";
+  }
 }
 
 }  // namespace foregrad
