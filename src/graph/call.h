@@ -14,8 +14,9 @@
 
 namespace foregrad {
 
-/// Makes the stack entry of one operand. `value(ValueId)` gives the tensor of a value. `type` is the argument's in the
-/// schema: it tells an undefined tensor from an absent one, and the kind of a list.
+/// Makes the stack entry of one operand. `value(ValueId)` gives the tensor of a value. `type` is
+/// the argument's in the schema: it tells an undefined tensor from an absent one, and the kind of a
+/// list.
 template <class ValueOf>
 c10::IValue to_stack_entry(const Operand& operand, const c10::Type& type, ValueOf&& value) {
   if (const auto* id = std::get_if<ValueId>(&operand)) return c10::IValue(at::Tensor(value(*id)));
@@ -33,11 +34,13 @@ c10::IValue to_stack_entry(const Operand& operand, const c10::Type& type, ValueO
     }
     c10::List<at::Tensor> tensors;
     tensors.reserve(list->size());
-    for (const auto& entry : *list) tensors.push_back(entry ? at::Tensor(value(*entry)) : at::Tensor());
+    for (const auto& entry : *list)
+      tensors.push_back(entry ? at::Tensor(value(*entry)) : at::Tensor());
     return c10::IValue(std::move(tensors));
   }
   const auto& literal = std::get<c10::IValue>(operand);
-  if (literal.isNone() && type.kind() == c10::TypeKind::TensorType) return c10::IValue(at::Tensor());
+  if (literal.isNone() && type.kind() == c10::TypeKind::TensorType)
+    return c10::IValue(at::Tensor());
   return literal;
 }
 
@@ -51,8 +54,8 @@ void push_arguments(torch::jit::Stack& stack, const c10::OperatorHandle& op,
   }
 }
 
-/// Hands each tensor on the stack to `define(ValueId, at::Tensor&&)` where `results` has a value for it.
-/// The stack holds the results of one call, nothing below them.
+/// Hands each tensor on the stack to `define(ValueId, at::Tensor&&)` where `results` has a value
+/// for it. The stack holds the results of one call, nothing below them.
 template <class Define>
 void take_results(torch::jit::Stack& stack, const std::vector<Operand>& results, Define&& define) {
   for (size_t i = 0; i < results.size(); ++i) {

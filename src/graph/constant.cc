@@ -24,7 +24,8 @@ struct ElementType {
   using type = T;
 };
 
-/// Calls `visit(ElementType<T>)` for dtypes whose elements are written as numbers; returns false for others.
+/// Calls `visit(ElementType<T>)` for dtypes whose elements are written as numbers; returns false
+/// for others.
 template <class Visitor>
 bool with_element_type(at::ScalarType dtype, Visitor&& visit) {
   switch (dtype) {
@@ -48,7 +49,8 @@ bool with_element_type(at::ScalarType dtype, Visitor&& visit) {
 }
 
 template <class T>
-constexpr bool is_complex_number = std::is_same_v<T, c10::complex<float>> || std::is_same_v<T, c10::complex<double>>;
+constexpr bool is_complex_number =
+    std::is_same_v<T, c10::complex<float>> || std::is_same_v<T, c10::complex<double>>;
 
 template <class T>
 std::string number_to_text(T number) {
@@ -57,7 +59,8 @@ std::string number_to_text(T number) {
   } else if constexpr (std::is_integral_v<T>) {
     return fmt::format("{}", number);
   } else if constexpr (is_complex_number<T>) {
-    return fmt::format("complex({}, {})", float_to_text(number.real()), float_to_text(number.imag()));
+    return fmt::format("complex({}, {})", float_to_text(number.real()),
+                       float_to_text(number.imag()));
   } else if constexpr (std::is_same_v<T, double>) {
     return float_to_text(number);
   } else {
@@ -112,7 +115,8 @@ void read_bytes(Scanner& scanner, unsigned char* bytes, size_t count) {
   scanner.peek();
   const size_t start = scanner.position();
   const std::string_view digits = scanner.run("", "hexadecimal digits");
-  if (digits.size() != 2 * count) scanner.fail_at(start, fmt::format("{} hexadecimal digits", 2 * count));
+  if (digits.size() != 2 * count)
+    scanner.fail_at(start, fmt::format("{} hexadecimal digits", 2 * count));
   for (size_t i = 0; i < count; ++i) {
     const char* pair = digits.data() + 2 * i;
     const auto [end, error] = std::from_chars(pair, pair + 2, bytes[i], 16);
@@ -128,13 +132,14 @@ double read_double(Scanner& scanner) { return read_number<double>(scanner); }
 float read_float(Scanner& scanner) { return read_number<float>(scanner); }
 
 bool is_constant(const at::Tensor& tensor) {
-  return tensor.defined() && tensor.layout() == at::kStrided && tensor.device().is_cpu() && tensor.dim() == 0 &&
-         !tensor.is_conj() && !tensor.is_neg();
+  return tensor.defined() && tensor.layout() == at::kStrided && tensor.device().is_cpu() &&
+         tensor.dim() == 0 && !tensor.is_conj() && !tensor.is_neg();
 }
 
 std::string element_to_text(const at::Tensor& constant) {
   TORCH_CHECK(is_constant(constant),
-              "a tensor literal must be a zero-dimensional CPU tensor without lazy conjugate or negative bit");
+              "a tensor literal must be a zero-dimensional CPU tensor without lazy conjugate or "
+              "negative bit");
   const at::ScalarType dtype = constant.scalar_type();
   const void* data = constant.const_data_ptr();
   const size_t count = constant.element_size();
@@ -149,7 +154,8 @@ std::string element_to_text(const at::Tensor& constant) {
   });
   if (!text.empty()) return text;
   text = "bytes ";
-  for (size_t i = 0; i < count; ++i) text += fmt::format("{:02x}", static_cast<const unsigned char*>(data)[i]);
+  for (size_t i = 0; i < count; ++i)
+    text += fmt::format("{:02x}", static_cast<const unsigned char*>(data)[i]);
   return text;
 }
 
@@ -175,14 +181,17 @@ bool constants_equal(const at::Tensor& left, const at::Tensor& right) {
   if (left.is_same(right)) return true;
   if (!is_constant(left) || !is_constant(right)) return false;
   return left.scalar_type() == right.scalar_type() &&
-         left.unsafeGetTensorImpl()->is_wrapped_number() == right.unsafeGetTensorImpl()->is_wrapped_number() &&
+         left.unsafeGetTensorImpl()->is_wrapped_number() ==
+             right.unsafeGetTensorImpl()->is_wrapped_number() &&
          std::memcmp(left.const_data_ptr(), right.const_data_ptr(), left.element_size()) == 0;
 }
 
 size_t constant_hash(const at::Tensor& constant) {
   if (!is_constant(constant)) return std::hash<const void*>{}(constant.unsafeGetTensorImpl());
-  const std::string_view bytes(static_cast<const char*>(constant.const_data_ptr()), constant.element_size());
-  return c10::hash_combine(static_cast<size_t>(constant.scalar_type()), std::hash<std::string_view>{}(bytes));
+  const std::string_view bytes(static_cast<const char*>(constant.const_data_ptr()),
+                               constant.element_size());
+  return c10::hash_combine(static_cast<size_t>(constant.scalar_type()),
+                           std::hash<std::string_view>{}(bytes));
 }
 
 }  // namespace foregrad

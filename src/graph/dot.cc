@@ -26,10 +26,13 @@ std::string quoted_text(std::string_view text) {
 
 class Picture {
  public:
-  explicit Picture(const Graph& graph) : graph_(graph), source_(graph.values.size()), saved_(graph.values.size()) {}
+  explicit Picture(const Graph& graph)
+      : graph_(graph), source_(graph.values.size()), saved_(graph.values.size()) {}
 
   std::string draw(std::string_view title) {
-    text_ = fmt::format("digraph {} {{\n  rankdir=TB;\n  node [fontname=\"monospace\", fontsize=10];\n", quoted_text(title));
+    text_ =
+        fmt::format("digraph {} {{\n  rankdir=TB;\n  node [fontname=\"monospace\", fontsize=10];\n",
+                    quoted_text(title));
     mark_saved();
     for (size_t i = 0; i < graph_.inputs.size(); ++i) draw_input(i);
     for (size_t i = 0; i < graph_.nodes.size(); ++i) draw_node(i);
@@ -43,7 +46,8 @@ class Picture {
       if (std::holds_alternative<Saved>(input.role)) saved_.at(input.value.index) = true;
     }
     for (const GraphOutput& output : graph_.outputs) {
-      if (output.value && std::holds_alternative<Saved>(output.role)) saved_.at(output.value->index) = true;
+      if (output.value && std::holds_alternative<Saved>(output.role))
+        saved_.at(output.value->index) = true;
     }
   }
 
@@ -71,25 +75,30 @@ class Picture {
     const GraphOutput& output = graph_.outputs[i];
     const std::string name = fmt::format("out{}", i);
     const std::string label = to_text(output.role) + (output.value ? "" : "\nundefined");
-    draw_box(name, label, "ellipse", std::holds_alternative<Grad>(output.role) ? kBackwardColour : kForwardColour);
+    draw_box(name, label, "ellipse",
+             std::holds_alternative<Grad>(output.role) ? kBackwardColour : kForwardColour);
     if (output.value) draw_edge(*output.value, name);
   }
 
-  void draw_box(std::string_view name, std::string_view label, std::string_view shape, std::string_view colour) {
-    text_ += fmt::format("  {} [label={}, shape={}, style=filled, fillcolor=\"{}\"];\n", name, quoted_text(label), shape,
-                         colour);
+  void draw_box(std::string_view name, std::string_view label, std::string_view shape,
+                std::string_view colour) {
+    text_ += fmt::format("  {} [label={}, shape={}, style=filled, fillcolor=\"{}\"];\n", name,
+                         quoted_text(label), shape, colour);
   }
 
   void draw_edge(ValueId value, std::string_view target) {
     const std::string& source = source_.at(value.index);
     const bool saved = saved_.at(value.index);
     // A broken graph is drawn too: the value that nothing defines is a box of its own.
-    text_ += fmt::format("  {} -> {} [label=\"%{}\", color=\"{}\"{}];\n",
-                         source.empty() ? fmt::format("undefined{}", value.index) : source, target, value.index,
-                         saved ? kSavedColour : kPlainColour, saved ? ", penwidth=2" : "");
+    text_ +=
+        fmt::format("  {} -> {} [label=\"%{}\", color=\"{}\"{}];\n",
+                    source.empty() ? fmt::format("undefined{}", value.index) : source, target,
+                    value.index, saved ? kSavedColour : kPlainColour, saved ? ", penwidth=2" : "");
   }
 
-  std::string typed(ValueId value) const { return fmt::format("%{}: {}", value.index, to_text(graph_.type(value))); }
+  std::string typed(ValueId value) const {
+    return fmt::format("%{}: {}", value.index, to_text(graph_.type(value)));
+  }
 
   const Graph& graph_;
   std::vector<std::string> source_;  // by ValueId: the box that defines it
@@ -99,6 +108,8 @@ class Picture {
 
 }  // namespace
 
-std::string to_dot(const Graph& graph, std::string_view title) { return Picture(graph).draw(title); }
+std::string to_dot(const Graph& graph, std::string_view title) {
+  return Picture(graph).draw(title);
+}
 
 }  // namespace foregrad

@@ -8,8 +8,8 @@
 
 namespace foregrad {
 
-/// Writes the graph in Graphviz' language: inputs and outputs by role, nodes by operator with their result types, edges
-/// by value, saved values and backward nodes in colours of their own.
+/// Writes the graph in Graphviz' language: inputs and outputs by role, nodes by operator with their
+/// result types, edges by value, saved values and backward nodes in colours of their own.
 std::string to_dot(const Graph& graph, std::string_view title);
 
 }  // namespace foregrad

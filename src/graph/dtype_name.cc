@@ -11,11 +11,13 @@ namespace {
 
 // In the order of `at::ScalarType`.
 constexpr std::array<std::string_view, 47> kDtypeNames = {
-    "u8",         "i8",         "i16",   "i32",      "i64",      "f16",      "f32",    "f64",    "c32",    "c64",
-    "c128",       "bool",       "qi8",   "qu8",      "qi32",     "bf16",     "qu4x2",  "qu2x4",  "bits1x8", "bits2x4",
-    "bits4x2",    "bits8",      "bits16", "f8e5m2",  "f8e4m3fn", "f8e5m2fnuz", "f8e4m3fnuz", "u16", "u32",   "u64",
-    "u1",         "u2",         "u3",    "u4",       "u5",       "u6",       "u7",     "i1",     "i2",     "i3",
-    "i4",         "i5",         "i6",    "i7",       "f8e8m0fnu", "f4e2m1fnx2", "bc32"};
+    "u8",    "i8",     "i16",       "i32",        "i64",        "f16",        "f32",
+    "f64",   "c32",    "c64",       "c128",       "bool",       "qi8",        "qu8",
+    "qi32",  "bf16",   "qu4x2",     "qu2x4",      "bits1x8",    "bits2x4",    "bits4x2",
+    "bits8", "bits16", "f8e5m2",    "f8e4m3fn",   "f8e5m2fnuz", "f8e4m3fnuz", "u16",
+    "u32",   "u64",    "u1",        "u2",         "u3",         "u4",         "u5",
+    "u6",    "u7",     "i1",        "i2",         "i3",         "i4",         "i5",
+    "i6",    "i7",     "f8e8m0fnu", "f4e2m1fnx2", "bc32"};
 
 static_assert(kDtypeNames.size() == static_cast<size_t>(at::ScalarType::Undefined),
               "libtorch has other dtypes than this table; give each one a name");
@@ -37,7 +39,8 @@ at::ScalarType dtype_from_name(std::string_view name) {
   for (size_t i = 0; i < kDtypeNames.size(); ++i) {
     if (kDtypeNames[i] == name) return static_cast<at::ScalarType>(i);
   }
-  TORCH_CHECK(false, "expected a dtype (", fmt::format("{}", fmt::join(kDtypeNames, ", ")), "), got `", name, "`");
+  TORCH_CHECK(false, "expected a dtype (", fmt::format("{}", fmt::join(kDtypeNames, ", ")),
+              "), got `", name, "`");
 }
 
 }  // namespace foregrad

@@ -8,7 +8,8 @@
 
 namespace foregrad {
 
-/// Numbers a value in `Graph::values`. Passes never renumber values: an id means the same value before and after.
+/// Numbers a value in `Graph::values`. Passes never renumber values: an id means the same value
+/// before and after.
 struct ValueId {
   uint32_t index = 0;
   auto operator<=>(const ValueId&) const = default;
@@ -20,7 +21,8 @@ struct NodeId {
   auto operator<=>(const NodeId&) const = default;
 };
 
-/// Numbers an input of the compiled function: first the user's tensors in the order of the arguments, then lifted ones.
+/// Numbers an input of the compiled function: first the user's tensors in the order of the
+/// arguments, then lifted ones.
 struct InputIndex {
   uint32_t index = 0;
   auto operator<=>(const InputIndex&) const = default;

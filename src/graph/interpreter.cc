@@ -14,7 +14,8 @@ std::string found_text(const at::Tensor& tensor) {
 }
 
 bool matches(const at::Tensor& tensor, const TensorType& type) {
-  return tensor.defined() && tensor.scalar_type() == type.dtype && tensor.sizes() == at::IntArrayRef(type.sizes);
+  return tensor.defined() && tensor.scalar_type() == type.dtype &&
+         tensor.sizes() == at::IntArrayRef(type.sizes);
 }
 
 class Interpreter {
@@ -36,31 +37,34 @@ class Interpreter {
 
  private:
   void bind(const std::vector<at::Tensor>& inputs) {
-    TORCH_CHECK(inputs.size() == graph_.inputs.size(), "interpreter: expected ", graph_.inputs.size(),
-                " inputs, got ", inputs.size());
+    TORCH_CHECK(inputs.size() == graph_.inputs.size(), "interpreter: expected ",
+                graph_.inputs.size(), " inputs, got ", inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
       const GraphInput& input = graph_.inputs[i];
       const TensorType& type = graph_.type(input.value);
-      TORCH_CHECK(matches(inputs[i], type), "interpreter: input ", i, " (`", to_text(input.role), "`): expected ",
-                  to_text(type), ", got ", found_text(inputs[i]));
+      TORCH_CHECK(matches(inputs[i], type), "interpreter: input ", i, " (`", to_text(input.role),
+                  "`): expected ", to_text(type), ", got ", found_text(inputs[i]));
       tensors_.at(input.value.index) = inputs[i];
     }
   }
 
   void call(const Node& node) {
     torch::jit::Stack stack;
-    push_arguments(stack, node.op, node.args, [this](ValueId id) -> const at::Tensor& { return tensor(id); });
+    push_arguments(stack, node.op, node.args,
+                   [this](ValueId id) -> const at::Tensor& { return tensor(id); });
     node.op.callBoxed(stack);
     take_results(stack, node.results, [&](ValueId id, at::Tensor&& result) {
-      TORCH_CHECK(matches(result, graph_.type(id)), "interpreter: `", operator_text(node.op), "`, value %", id.index,
-                  ": expected ", to_text(graph_.type(id)), ", got ", found_text(result));
+      TORCH_CHECK(matches(result, graph_.type(id)), "interpreter: `", operator_text(node.op),
+                  "`, value %", id.index, ": expected ", to_text(graph_.type(id)), ", got ",
+                  found_text(result));
       tensors_.at(id.index) = std::move(result);
     });
   }
 
   const at::Tensor& tensor(ValueId id) const {
     const at::Tensor& tensor = tensors_.at(id.index);
-    TORCH_CHECK(tensor.defined(), "interpreter: value %", id.index, " is read but nothing has defined it");
+    TORCH_CHECK(tensor.defined(), "interpreter: value %", id.index,
+                " is read but nothing has defined it");
     return tensor;
   }
 

@@ -9,9 +9,11 @@
 
 namespace foregrad {
 
-/// Runs the graph node by node through ATen, below autograd, keeping every value to the end.
-/// `inputs` are in the order of `graph.inputs`, each of its declared dtype and sizes (checked). Returns the outputs in the order of
-/// `graph.outputs`. Throws what the operators throw.
+/// Runs the graph node by node through ATen, below autograd, keeping every value to the end;
+/// `overwrites` is ignored. `inputs` are in the order of `graph.inputs`. Each input and each result
+/// must have its declared dtype and sizes, or `c10::Error` says which has not; strides are free.
+/// Returns the outputs in the order of `graph.outputs`, undefined where the graph says so. Throws
+/// what the operators throw.
 std::vector<at::Tensor> interpret(const Graph& graph, const std::vector<at::Tensor>& inputs);
 
 }  // namespace foregrad

@@ -47,18 +47,22 @@ std::string quoted_text(std::string_view text) {
 }
 
 std::string int_to_text(int64_t number, TypeKind kind) {
-  const auto in_range = [&](auto count) { return number >= 0 && number < static_cast<int64_t>(count); };
+  const auto in_range = [&](auto count) {
+    return number >= 0 && number < static_cast<int64_t>(count);
+  };
   if (kind == TypeKind::ScalarTypeType && in_range(at::ScalarType::Undefined)) {
     return dtype_name(static_cast<at::ScalarType>(number));
   }
-  if (kind == TypeKind::LayoutType && in_range(kLayoutNames.size())) return std::string(kLayoutNames[number]);
+  if (kind == TypeKind::LayoutType && in_range(kLayoutNames.size()))
+    return std::string(kLayoutNames[number]);
   if (kind == TypeKind::MemoryFormatType && in_range(kMemoryFormatNames.size())) {
     return std::string(kMemoryFormatNames[number]);
   }
   return fmt::format("{}", number);
 }
 
-std::string generator_to_text(const at::Generator& generator, std::vector<at::Generator>& generators) {
+std::string generator_to_text(const at::Generator& generator,
+                              std::vector<at::Generator>& generators) {
   size_t place = 0;
   while (place < generators.size() && generators[place] != generator) ++place;
   if (place == generators.size()) generators.push_back(generator);
@@ -67,8 +71,8 @@ std::string generator_to_text(const at::Generator& generator, std::vector<at::Ge
 
 std::string constant_to_text(const at::Tensor& constant) {
   const bool wrapped = constant.unsafeGetTensorImpl()->is_wrapped_number();
-  return fmt::format("{}({} {})", wrapped ? "wrapped" : "constant", dtype_name(constant.scalar_type()),
-                     element_to_text(constant));
+  return fmt::format("{}({} {})", wrapped ? "wrapped" : "constant",
+                     dtype_name(constant.scalar_type()), element_to_text(constant));
 }
 
 const c10::Type* element_type(const c10::Type* type) {
@@ -80,7 +84,8 @@ const c10::Type* without_optional(const c10::Type* type) {
   return type;
 }
 
-std::string write(const c10::IValue& literal, const c10::Type* type, std::vector<at::Generator>& generators) {
+std::string write(const c10::IValue& literal, const c10::Type* type,
+                  std::vector<at::Generator>& generators) {
   type = without_optional(type);
   if (is_absent(literal)) return "none";
   if (literal.isBool()) return literal.toBool() ? "true" : "false";
@@ -89,7 +94,8 @@ std::string write(const c10::IValue& literal, const c10::Type* type, std::vector
   if (literal.isDouble()) return float_to_text(literal.toDouble());
   if (literal.isComplexDouble()) {
     const c10::complex<double> number = literal.toComplexDouble();
-    return fmt::format("complex({}, {})", float_to_text(number.real()), float_to_text(number.imag()));
+    return fmt::format("complex({}, {})", float_to_text(number.real()),
+                       float_to_text(number.imag()));
   }
   if (literal.isString()) return quoted_text(literal.toStringRef());
   if (literal.isDevice()) return literal.toDevice().str();
@@ -103,8 +109,11 @@ std::string write(const c10::IValue& literal, const c10::Type* type, std::vector
     }
     return text + "]";
   }
-  TORCH_CHECK(false, "graph text: expected a number, a string, a device, a generator, a constant tensor or a list of "
-              "these as a literal, got a `", literal.tagKind(), "`");
+  TORCH_CHECK(false,
+              "graph text: expected a number, a string, a device, a generator, a constant tensor "
+              "or a list of "
+              "these as a literal, got a `",
+              literal.tagKind(), "`");
 }
 
 bool doubles_equal(double left, double right) {
@@ -126,7 +135,19 @@ size_t double_hash(double number) {
 }
 
 // Numbers the kinds for the hash, so that `1`, `1.0` and `true` differ.
-enum class Kind : size_t { Absent, Bool, Int, Double, Complex, String, Device, Generator, Tensor, List, Other };
+enum class Kind : size_t {
+  Absent,
+  Bool,
+  Int,
+  Double,
+  Complex,
+  String,
+  Device,
+  Generator,
+  Tensor,
+  List,
+  Other
+};
 
 size_t list_hash(c10::ArrayRef<c10::IValue> list) {
   size_t hash = list.size();
@@ -142,12 +163,15 @@ std::pair<Kind, size_t> kind_and_hash(const c10::IValue& literal) {
   if (literal.isDouble()) return {Kind::Double, double_hash(literal.toDouble())};
   if (literal.isComplexDouble()) {
     const c10::complex<double> number = literal.toComplexDouble();
-    return {Kind::Complex, c10::hash_combine(double_hash(number.real()), double_hash(number.imag()))};
+    return {Kind::Complex,
+            c10::hash_combine(double_hash(number.real()), double_hash(number.imag()))};
   }
-  if (literal.isString()) return {Kind::String, std::hash<std::string_view>{}(literal.toStringRef())};
+  if (literal.isString())
+    return {Kind::String, std::hash<std::string_view>{}(literal.toStringRef())};
   if (literal.isDevice()) return {Kind::Device, std::hash<c10::Device>{}(literal.toDevice())};
   if (literal.isGenerator()) {
-    return {Kind::Generator, std::hash<const void*>{}(literal.toGenerator().unsafeGetGeneratorImpl())};
+    return {Kind::Generator,
+            std::hash<const void*>{}(literal.toGenerator().unsafeGetGeneratorImpl())};
   }
   if (literal.isTensor()) return {Kind::Tensor, constant_hash(literal.toTensor())};
   if (literal.isList()) return {Kind::List, list_hash(literal.toListRef())};
@@ -191,7 +215,8 @@ bool literals_equal(const c10::IValue& left, const c10::IValue& right) {
   if (left.isString() && right.isString()) return left.toStringRef() == right.toStringRef();
   if (left.isDevice() && right.isDevice()) return left.toDevice() == right.toDevice();
   if (left.isGenerator() && right.isGenerator()) return left.toGenerator() == right.toGenerator();
-  if (left.isTensor() && right.isTensor()) return constants_equal(left.toTensor(), right.toTensor());
+  if (left.isTensor() && right.isTensor())
+    return constants_equal(left.toTensor(), right.toTensor());
   if (left.isList() && right.isList()) return lists_equal(left.toListRef(), right.toListRef());
   return left.is(right);  // kinds that have no text are equal only to themselves
 }
@@ -210,8 +235,10 @@ size_t literal_hash(const c10::IValue& literal) {
 
 bool literal_fits(const c10::IValue& literal, const c10::Type& type) {
   switch (type.kind()) {
-    case TypeKind::OptionalType: return literal.isNone() || literal_fits(literal, *type.containedType(0));
-    case TypeKind::TensorType: return literal.isNone() || (literal.isTensor() && is_constant(literal.toTensor()));
+    case TypeKind::OptionalType:
+      return literal.isNone() || literal_fits(literal, *type.containedType(0));
+    case TypeKind::TensorType:
+      return literal.isNone() || (literal.isTensor() && is_constant(literal.toTensor()));
     case TypeKind::ListType: return list_fits(literal, type);
     case TypeKind::IntType:
     case TypeKind::SymIntType:
@@ -225,7 +252,8 @@ bool literal_fits(const c10::IValue& literal, const c10::Type& type) {
     case TypeKind::SymBoolType: return literal.isBool();
     case TypeKind::ComplexType: return literal.isComplexDouble();
     case TypeKind::NumberType:
-      return literal.isDouble() || is_any_int(literal) || literal.isComplexDouble() || literal.isBool();
+      return literal.isDouble() || is_any_int(literal) || literal.isComplexDouble() ||
+             literal.isBool();
     case TypeKind::StringType: return literal.isString();
     case TypeKind::DeviceObjType: return literal.isDevice();
     case TypeKind::GeneratorType: return literal.isGenerator();

@@ -21,7 +21,8 @@ using c10::TypeKind;
 bool starts_number(char c) { return (c >= '0' && c <= '9') || c == '-' || c == '+'; }
 
 /// Reads a name and returns its place in `names`. A plain number is taken as it is.
-c10::IValue read_named_int(Scanner& scanner, std::span<const std::string_view> names, std::string_view expected) {
+c10::IValue read_named_int(Scanner& scanner, std::span<const std::string_view> names,
+                           std::string_view expected) {
   if (starts_number(scanner.peek())) return scanner.integer(expected);
   const size_t start = scanner.position();
   const std::string_view name = scanner.word(expected);
@@ -70,11 +71,13 @@ c10::IValue read_scalar(Scanner& scanner) {
   }
   const char* end = text.data() + text.size();
   int64_t number = 0;
-  if (const auto read = std::from_chars(text.data(), end, number); read.ec == std::errc() && read.ptr == end) {
+  if (const auto read = std::from_chars(text.data(), end, number);
+      read.ec == std::errc() && read.ptr == end) {
     return number;
   }
   uint64_t large = 0;
-  if (const auto read = std::from_chars(text.data(), end, large); read.ec == std::errc() && read.ptr == end) {
+  if (const auto read = std::from_chars(text.data(), end, large);
+      read.ec == std::errc() && read.ptr == end) {
     return large;
   }
   scanner.fail_at(start, "an integer of 64 bits");
@@ -124,14 +127,16 @@ c10::IValue read_generator(Scanner& scanner, const std::vector<at::Generator>& g
   const size_t start = scanner.position();
   const uint32_t place = scanner.index("the place of a generator");
   if (place >= generators.size()) {
-    scanner.fail_at(start, fmt::format("one of the {} generators that were given", generators.size()));
+    scanner.fail_at(start,
+                    fmt::format("one of the {} generators that were given", generators.size()));
   }
   return generators[place];
 }
 
 c10::IValue read_constant(Scanner& scanner) {
   const bool wrapped = scanner.accept("wrapped(");
-  if (!wrapped && !scanner.accept("constant(")) scanner.fail("`%`, `constant(`, `wrapped(` or `none`");
+  if (!wrapped && !scanner.accept("constant("))
+    scanner.fail("`%`, `constant(`, `wrapped(` or `none`");
   at::Tensor constant = read_element(scanner, read_dtype(scanner));
   scanner.expect(")");
   constant.unsafeGetTensorImpl()->set_wrapped_number(wrapped);
@@ -143,7 +148,8 @@ c10::TypePtr stored_element_type(const c10::TypePtr& type) {
   return type->kind() == TypeKind::SymIntType ? c10::TypePtr(c10::IntType::get()) : type;
 }
 
-c10::IValue read_list(Scanner& scanner, const c10::Type& type, const std::vector<at::Generator>& generators) {
+c10::IValue read_list(Scanner& scanner, const c10::Type& type,
+                      const std::vector<at::Generator>& generators) {
   const c10::TypePtr& element = type.containedType(0);
   c10::impl::GenericList list(stored_element_type(element));
   scanner.expect("[");
@@ -157,7 +163,8 @@ c10::IValue read_list(Scanner& scanner, const c10::Type& type, const std::vector
 
 }  // namespace
 
-c10::IValue read_literal(Scanner& scanner, const c10::Type& type, const std::vector<at::Generator>& generators) {
+c10::IValue read_literal(Scanner& scanner, const c10::Type& type,
+                         const std::vector<at::Generator>& generators) {
   switch (type.kind()) {
     case TypeKind::OptionalType:
       if (scanner.accept("none")) return c10::IValue();
@@ -173,7 +180,8 @@ c10::IValue read_literal(Scanner& scanner, const c10::Type& type, const std::vec
       if (starts_number(scanner.peek())) return scanner.integer("a dtype");
       return static_cast<int64_t>(read_dtype(scanner));
     case TypeKind::LayoutType: return read_named_int(scanner, kLayoutNames, "a layout");
-    case TypeKind::MemoryFormatType: return read_named_int(scanner, kMemoryFormatNames, "a memory format");
+    case TypeKind::MemoryFormatType:
+      return read_named_int(scanner, kMemoryFormatNames, "a memory format");
     case TypeKind::FloatType:
     case TypeKind::SymFloatType: return read_double(scanner);
     case TypeKind::BoolType:
@@ -183,7 +191,9 @@ c10::IValue read_literal(Scanner& scanner, const c10::Type& type, const std::vec
     case TypeKind::StringType: return read_string(scanner);
     case TypeKind::DeviceObjType: return read_device(scanner);
     case TypeKind::GeneratorType: return read_generator(scanner, generators);
-    default: scanner.fail(fmt::format("an argument whose type graph text can express, not `{}`", type.annotation_str()));
+    default:
+      scanner.fail(fmt::format("an argument whose type graph text can express, not `{}`",
+                               type.annotation_str()));
   }
 }
 

@@ -12,6 +12,7 @@
 namespace foregrad {
 
 /// Reads a literal of the given schema type and leaves the scanner behind it.
-c10::IValue read_literal(Scanner& scanner, const c10::Type& type, const std::vector<at::Generator>& generators);
+c10::IValue read_literal(Scanner& scanner, const c10::Type& type,
+                         const std::vector<at::Generator>& generators);
 
 }  // namespace foregrad

@@ -8,15 +8,18 @@
 namespace foregrad {
 namespace {
 
-/// Compares two steps but for the numbers of their values, which differ between recordings of one program.
+/// Compares two steps but for the numbers of their values, which differ between recordings of one
+/// program.
 bool steps_equal(const ViewStep& left, const ViewStep& right) {
-  if (!(left.op.op == right.op.op) || left.self_argument != right.self_argument || left.result != right.result ||
-      left.element != right.element || left.op.args.size() != right.op.args.size()) {
+  if (!(left.op.op == right.op.op) || left.self_argument != right.self_argument ||
+      left.result != right.result || left.element != right.element ||
+      left.op.args.size() != right.op.args.size()) {
     return false;
   }
   for (size_t i = 0; i < left.op.args.size(); ++i) {
     const Operand &a = left.op.args[i], &b = right.op.args[i];
-    const bool both_values = std::holds_alternative<ValueId>(a) && std::holds_alternative<ValueId>(b);
+    const bool both_values =
+        std::holds_alternative<ValueId>(a) && std::holds_alternative<ValueId>(b);
     if (!both_values && !operands_equal(a, b)) return false;
   }
   return true;
@@ -41,13 +44,18 @@ std::string flags_text(const InputInfo& info) {
 
 std::string origin_text(const NewTensor&) { return "new tensor"; }
 std::string origin_text(const UndefinedOutput&) { return "undefined"; }
-std::string origin_text(const IsInput& origin) { return fmt::format("is input {}", origin.input.index); }
-std::string origin_text(const SameAsOutput& origin) { return fmt::format("same as output {}", origin.output.index); }
+std::string origin_text(const IsInput& origin) {
+  return fmt::format("is input {}", origin.input.index);
+}
+std::string origin_text(const SameAsOutput& origin) {
+  return fmt::format("same as output {}", origin.output.index);
+}
 std::string origin_text(const ViewOfIntermediate& origin) {
   return fmt::format("view of the intermediate of output {}", origin.first.index);
 }
 std::string origin_text(const ViewOfInput& origin) {
-  if (origin.chain.empty()) return fmt::format("view of input {} by as_strided", origin.input.index);
+  if (origin.chain.empty())
+    return fmt::format("view of input {} by as_strided", origin.input.index);
   std::vector<std::string> steps;
   for (const ViewStep& step : origin.chain) steps.push_back(to_text(step.op));
   return fmt::format("view of input {} by {}", origin.input.index, fmt::join(steps, ", then "));
@@ -99,14 +107,16 @@ bool ViewAndMutationMeta::needs_detach(OutputIndex output) const {
 std::string to_text(const ViewAndMutationMeta& meta) {
   std::string text;
   for (size_t i = 0; i < meta.inputs.size(); ++i) {
-    text += fmt::format("input {}: {}, {}\n", i, to_text(meta.inputs[i].type), flags_text(meta.inputs[i]));
+    text += fmt::format("input {}: {}, {}\n", i, to_text(meta.inputs[i].type),
+                        flags_text(meta.inputs[i]));
   }
   for (size_t o = 0; o < meta.outputs.size(); ++o) {
     const OutputInfo& info = meta.outputs[o];
     const bool is_defined = !std::holds_alternative<UndefinedOutput>(info.origin);
-    text += fmt::format("output {}: {}{}{}\n", o, is_defined ? to_text(info.type) + ", " : "",
-                        std::visit([](const auto& origin) { return origin_text(origin); }, info.origin),
-                        info.requires_grad ? ", requires grad" : "");
+    text +=
+        fmt::format("output {}: {}{}{}\n", o, is_defined ? to_text(info.type) + ", " : "",
+                    std::visit([](const auto& origin) { return origin_text(origin); }, info.origin),
+                    info.requires_grad ? ", requires grad" : "");
   }
   return text;
 }

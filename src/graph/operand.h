@@ -15,7 +15,8 @@ namespace foregrad {
 ///
 /// - `ValueId`: a tensor.
 /// - list: a `Tensor[]` or `Tensor?[]`; an entry without value is an undefined tensor.
-/// - literal: everything else. `None` stands for an absent optional and for an undefined tensor. A tensor may be a
+/// - literal: everything else. `None` stands for an absent optional and for an undefined tensor. A
+/// tensor may be a
 ///   literal only if it is a zero-dimensional CPU constant (libtorch makes them of C++ numbers).
 using ValueList = std::vector<std::optional<ValueId>>;
 using Operand = std::variant<ValueId, ValueList, c10::IValue>;

@@ -1,5 +1,6 @@
-// The grammar is the one that printer.h shows. Line ends are blanks, so a long call may go over several lines.
-// The parser checks form only: the rules of the IR are the verifier's, so that a text may show a broken graph.
+// The grammar is the one that printer.h shows. Line ends are blanks, so a long call may go over
+// several lines. The parser checks form only: the rules of the IR are the verifier's, so that a
+// text may show a broken graph.
 #include "graph/parser.h"
 
 #include <ATen/core/function_schema.h>
@@ -79,7 +80,8 @@ class GraphParser {
       } else if (scanner_.peek() == '%') {
         results.emplace_back(definition());
       } else {
-        scanner_.fail("`input`, `output`, `backward`, a result (`%`, `[`, `undefined` or `()`) or `}`");
+        scanner_.fail(
+            "`input`, `output`, `backward`, a result (`%`, `[`, `undefined` or `()`) or `}`");
       }
     } while (scanner_.accept(","));
     return results;
@@ -119,7 +121,8 @@ class GraphParser {
     if (scanner_.peek() != ')') {
       do {
         next = named_place(op, next);
-        if (next >= parameters.size()) scanner_.fail(fmt::format("at most {} arguments", parameters.size()));
+        if (next >= parameters.size())
+          scanner_.fail(fmt::format("at most {} arguments", parameters.size()));
         given[next] = operand(*parameters[next].real_type());
         ++next;
       } while (scanner_.accept(","));
@@ -128,8 +131,8 @@ class GraphParser {
     std::vector<Operand> args;
     for (size_t i = 0; i < parameters.size(); ++i) {
       if (!given[i] && !parameters[i].default_value()) {
-        scanner_.fail(fmt::format("argument `{}` of `{}`, which has no default", parameters[i].name(),
-                                  operator_text(op)));
+        scanner_.fail(fmt::format("argument `{}` of `{}`, which has no default",
+                                  parameters[i].name(), operator_text(op)));
       }
       args.push_back(given[i] ? std::move(*given[i]) : Operand(*parameters[i].default_value()));
     }
@@ -150,8 +153,9 @@ class GraphParser {
     for (size_t i = next; i < parameters.size(); ++i) {
       if (parameters[i].name() == name) return i;
     }
-    scanner_.fail_at(start, fmt::format("an argument of `{}` that is not given yet, in the schema's order",
-                                        operator_text(op)));
+    scanner_.fail_at(start,
+                     fmt::format("an argument of `{}` that is not given yet, in the schema's order",
+                                 operator_text(op)));
   }
 
   Operand operand(const c10::Type& type) {
@@ -181,7 +185,8 @@ class GraphParser {
     if (!scanner_.accept("%")) scanner_.fail(expected);
     const size_t start = scanner_.position();
     const uint32_t index = scanner_.index("the number of a value");
-    if (index > kLargestValueId) scanner_.fail_at(start, fmt::format("a value up to %{}", kLargestValueId));
+    if (index > kLargestValueId)
+      scanner_.fail_at(start, fmt::format("a value up to %{}", kLargestValueId));
     if (index >= graph_.values.size()) graph_.values.resize(index + 1);
     return {index};
   }
@@ -199,9 +204,11 @@ class GraphParser {
     type.sizes = extents("[", "]");
     const size_t start = scanner_.position();
     type.strides = extents("{", "}");
-    if (type.strides.size() != type.sizes.size()) scanner_.fail_at(start, "as many strides as sizes");
+    if (type.strides.size() != type.sizes.size())
+      scanner_.fail_at(start, "as many strides as sizes");
     if (scanner_.accept("+")) type.storage_offset = scanner_.integer("a storage offset");
-    if (scanner_.accept("@")) type.device = read_literal(scanner_, *c10::DeviceObjType::get(), generators_).toDevice();
+    if (scanner_.accept("@"))
+      type.device = read_literal(scanner_, *c10::DeviceObjType::get(), generators_).toDevice();
     type.is_conj = scanner_.accept("conj");
     type.is_neg = scanner_.accept("neg");
     return type;
@@ -244,7 +251,8 @@ class GraphParser {
     if (scanner_.accept("lifted(")) return Lifted{{role_index()}};
     if (scanner_.accept("view_base(")) return ViewBase{{role_index()}};
     if (const auto saved = saved_role()) return *saved;
-    if (!scanner_.accept("tangent(")) scanner_.fail("`user(`, `lifted(`, `view_base(`, `tangent(` or `saved(`");
+    if (!scanner_.accept("tangent("))
+      scanner_.fail("`user(`, `lifted(`, `view_base(`, `tangent(` or `saved(`");
     const auto of = differentiable_role();
     if (!of) scanner_.fail("`output(`, `mutated(` or `intermediate_base(`");
     scanner_.expect(")");

@@ -29,12 +29,14 @@ std::string operand_text(const Operand& operand, const c10::Argument* parameter,
 
 bool is_default(const Operand& operand, const c10::Argument& parameter) {
   const auto* literal = std::get_if<c10::IValue>(&operand);
-  return literal && parameter.default_value() && literals_equal(*literal, *parameter.default_value());
+  return literal && parameter.default_value() &&
+         literals_equal(*literal, *parameter.default_value());
 }
 
 class GraphPrinter {
  public:
-  GraphPrinter(const Graph& graph, std::vector<at::Generator>& generators) : graph_(graph), generators_(generators) {}
+  GraphPrinter(const Graph& graph, std::vector<at::Generator>& generators)
+      : graph_(graph), generators_(generators) {}
 
   std::string run() {
     text_ = "graph {\n";
@@ -43,7 +45,8 @@ class GraphPrinter {
     }
     for (const Node& node : graph_.nodes) write_node(node);
     for (const GraphOutput& output : graph_.outputs) {
-      const std::string value = output.value ? fmt::format("%{}", output.value->index) : "undefined";
+      const std::string value =
+          output.value ? fmt::format("%{}", output.value->index) : "undefined";
       text_ += fmt::format("  output {} = {}\n", value, to_text(output.role));
     }
     return std::move(text_) + "}\n";

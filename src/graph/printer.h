@@ -25,9 +25,10 @@ namespace foregrad {
 /// }
 /// ```
 ///
-/// Tensors stand in their places, literals behind the argument's name. A literal that equals the schema's default is
-/// left out, and what follows one that was left out has its name before it. An absent argument is `none`, a result that
-/// is not a value `undefined`, a node without results `()`. Values that nothing defines are not written.
+/// Tensors stand in their places, literals behind the argument's name. A literal that equals the
+/// schema's default is left out, and what follows one that was left out has its name before it. An
+/// absent argument is `none`, a result that is not a value `undefined`, a node without results
+/// `()`. Values that nothing defines are not written.
 std::string print_graph(const Graph& graph);
 
 /// The same; `generators[k]` is what `generator#k` in the text means. New generators are added.

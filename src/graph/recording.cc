@@ -11,18 +11,20 @@ namespace foregrad {
 namespace {
 
 bool operands_equal(const std::vector<Operand>& left, const std::vector<Operand>& right) {
-  return std::equal(left.begin(), left.end(), right.begin(), right.end(),
-                    [](const Operand& a, const Operand& b) { return foregrad::operands_equal(a, b); });
+  return std::equal(
+      left.begin(), left.end(), right.begin(), right.end(),
+      [](const Operand& a, const Operand& b) { return foregrad::operands_equal(a, b); });
 }
 
 bool ops_equal(const RecordedOp& left, const RecordedOp& right) {
-  return left.op == right.op && left.modes == right.modes && operands_equal(left.args, right.args) &&
-         operands_equal(left.results, right.results);
+  return left.op == right.op && left.modes == right.modes &&
+         operands_equal(left.args, right.args) && operands_equal(left.results, right.results);
 }
 
 bool inputs_equal(const RecordedInput& left, const RecordedInput& right) {
-  return left.value == right.value && left.role == right.role && left.tensor.is_same(right.tensor) &&
-         left.seen.before == right.seen.before && left.seen.requires_grad_before == right.seen.requires_grad_before;
+  return left.value == right.value && left.role == right.role &&
+         left.tensor.is_same(right.tensor) && left.seen.before == right.seen.before &&
+         left.seen.requires_grad_before == right.seen.requires_grad_before;
 }
 
 bool outputs_equal(const RecordedOutput& left, const RecordedOutput& right) {
@@ -37,7 +39,8 @@ bool reads(const RecordedOp& op, ValueId value) {
   return found;
 }
 
-/// Returns the place of the first operator that reads the input, the number of operators if none does.
+/// Returns the place of the first operator that reads the input, the number of operators if none
+/// does.
 size_t first_use(const Recording& recording, size_t input) {
   const ValueId value = recording.inputs[input].value;
   size_t place = 0;
@@ -45,7 +48,8 @@ size_t first_use(const Recording& recording, size_t input) {
   return place;
 }
 
-/// Returns the place of the first operator that reads an input in which the recordings differ, none if they agree.
+/// Returns the place of the first operator that reads an input in which the recordings differ, none
+/// if they agree.
 std::optional<size_t> first_use_of_different_input(const Recording& left, const Recording& right) {
   std::optional<size_t> first;
   for (size_t i = 0; i < std::max(left.inputs.size(), right.inputs.size()); ++i) {
@@ -67,8 +71,8 @@ std::optional<size_t> first_difference(const Recording& left, const Recording& r
   const auto input_use = first_use_of_different_input(left, right);
   if (input_use) return ops_differ ? std::min(place, *input_use) : *input_use;
   if (ops_differ) return place;
-  const bool outputs_agree = std::equal(left.outputs.begin(), left.outputs.end(), right.outputs.begin(),
-                                        right.outputs.end(), outputs_equal);
+  const bool outputs_agree = std::equal(left.outputs.begin(), left.outputs.end(),
+                                        right.outputs.begin(), right.outputs.end(), outputs_equal);
   // Programs that differ only in what they return differ after the last operator.
   return outputs_agree ? std::nullopt : std::optional(place);
 }
@@ -77,7 +81,8 @@ std::string to_text(const RecordedOp& op) {
   std::vector<at::Generator> generators;
   try {
     return call_to_text(op.op, op.args, generators);
-  } catch (const c10::Error&) {  // a literal that graph text can't express; this text is for messages only
+  } catch (const c10::Error&) {  // a literal that graph text can't express; this text is for
+                                 // messages only
     return operator_text(op.op) + "(...)";
   }
 }

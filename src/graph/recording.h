@@ -1,5 +1,6 @@
-// A recording: the top-level operators that one run of the user's function called, above autograd, with the modes they
-// ran under. Analysis, argument layers, joint graphs and tangent masks replay it; the user's code never runs again.
+// A recording: the top-level operators that one run of the user's function called, above autograd,
+// with the modes they ran under. Analysis, argument layers, joint graphs and tangent masks replay
+// it; the user's code never runs again.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -30,11 +31,12 @@ struct RecordedOp {
   ModeState modes;
 };
 
-/// A view operator of the chain that leads from an input to an output: its argument `self_argument` is the tensor.
+/// A view operator of the chain that leads from an input to an output: its argument `self_argument`
+/// is the tensor.
 struct ViewStep {
   RecordedOp op;
   uint32_t self_argument = 0;
-  uint32_t result = 0;                        // which return of the schema
+  uint32_t result = 0;                             // which return of the schema
   std::optional<uint32_t> element = std::nullopt;  // which entry, if that return is a list
 };
 
@@ -50,7 +52,7 @@ struct InputObservation {
   bool storage_changed = false;
   bool hidden_from_autograd = false;
   uint32_t version_advance = 0;
-  size_t storage = 0;         // equal for tensors that share storage after the run
+  size_t storage = 0;  // equal for tensors that share storage after the run
 };
 
 /// What was seen of an output after the run.
@@ -58,7 +60,7 @@ struct OutputObservation {
   bool defined = false;
   TensorType type;
   bool requires_grad = false;
-  size_t storage = 0;         // equal for tensors that share storage after the run
+  size_t storage = 0;            // equal for tensors that share storage after the run
   std::optional<ValueId> value;  // in the recording
 };
 
@@ -75,12 +77,14 @@ struct RecordedOutput {
 
 struct Recording {
   uint32_t value_count = 0;
-  std::vector<RecordedInput> inputs;  // the user's first, then lifted ones in the order of their first use
+  std::vector<RecordedInput>
+      inputs;  // the user's first, then lifted ones in the order of their first use
   std::vector<RecordedOp> ops;
   std::vector<RecordedOutput> outputs;
 };
 
-/// Returns the place of the first operator at which two recordings differ, nothing if they are the same program.
+/// Returns the place of the first operator at which two recordings differ, nothing if they are the
+/// same program.
 std::optional<size_t> first_difference(const Recording& left, const Recording& right);
 
 /// Writes one recorded operator for messages, for example `aten::mul.Tensor(%0, %1)`.

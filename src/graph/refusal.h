@@ -7,8 +7,9 @@
 
 namespace foregrad {
 
-/// Thrown where a program can't be compiled although eager runs it. Under `Policy::Eager` the call runs eagerly and the
-/// report counts it; under `Policy::Refuse` it reaches the caller. The user's own exceptions are never of this type.
+/// Thrown where a program can't be compiled although eager runs it. Under `Policy::Eager` the call
+/// runs eagerly and the report counts it; under `Policy::Refuse` it reaches the caller. The user's
+/// own exceptions are never of this type.
 class Refusal : public c10::Error {
  public:
   explicit Refusal(std::string what)

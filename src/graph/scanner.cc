@@ -39,7 +39,8 @@ bool Scanner::accept(std::string_view token) {
   skip_blanks();
   if (!text_.substr(position_).starts_with(token)) return false;
   const size_t end = position_ + token.size();
-  const bool cuts_a_word = is_word_character(token.back()) && end < text_.size() && is_word_character(text_[end]);
+  const bool cuts_a_word =
+      is_word_character(token.back()) && end < text_.size() && is_word_character(text_[end]);
   if (cuts_a_word) return false;
   position_ = end;
   return true;
@@ -55,7 +56,9 @@ std::string_view Scanner::run(std::string_view extra, std::string_view expected)
   skip_blanks();
   const size_t start = position_;
   size_t end = start;
-  while (end < text_.size() && (is_word_character(text_[end]) || extra.find(text_[end]) != extra.npos)) ++end;
+  while (end < text_.size() &&
+         (is_word_character(text_[end]) || extra.find(text_[end]) != extra.npos))
+    ++end;
   if (end == start) fail(expected);
   position_ = end;
   return text_.substr(start, end - start);
@@ -90,8 +93,8 @@ std::string Scanner::found_at(size_t position) const {
   constexpr size_t kLongestExcerpt = 30;
   if (position == text_.size()) return "the end of the text";
   size_t end = position + 1;
-  while (end < text_.size() && end - position < kLongestExcerpt && is_word_character(text_[end - 1]) &&
-         is_word_character(text_[end])) {
+  while (end < text_.size() && end - position < kLongestExcerpt &&
+         is_word_character(text_[end - 1]) && is_word_character(text_[end])) {
     ++end;
   }
   return "`" + std::string(text_.substr(position, end - position)) + "`";
@@ -106,8 +109,8 @@ void Scanner::fail_at(size_t position, std::string_view expected) {
   const std::string_view before = text_.substr(0, position);
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
   const size_t column = position - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
-  TORCH_CHECK(false, subject_, ", line ", line, ", column ", column, ": expected ", expected, ", got ",
-              found_at(position));
+  TORCH_CHECK(false, subject_, ", line ", line, ", column ", column, ": expected ", expected,
+              ", got ", found_at(position));
 }
 
 }  // namespace foregrad

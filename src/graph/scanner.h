@@ -22,7 +22,8 @@ class Scanner {
   bool accept(std::string_view token);
   /// Consumes the token or fails.
   void expect(std::string_view token);
-  /// Reads letters, digits and underscores; fails if there is none. `expected` names in the error what should have come.
+  /// Reads letters, digits and underscores; fails if there is none. `expected` names what should
+  /// have come.
   std::string_view word(std::string_view expected);
   /// Reads the characters of a number, a name or a path: letters, digits and any of `extra`.
   std::string_view run(std::string_view extra, std::string_view expected);

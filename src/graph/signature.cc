@@ -12,7 +12,9 @@ std::string write(Lifted role) { return fmt::format("lifted({})", role.input.ind
 std::string write(ViewBase role) { return fmt::format("view_base({})", role.of.index); }
 std::string write(UserOutput role) { return fmt::format("output({})", role.output.index); }
 std::string write(MutatedInput role) { return fmt::format("mutated({})", role.of.index); }
-std::string write(IntermediateBase role) { return fmt::format("intermediate_base({})", role.of.index); }
+std::string write(IntermediateBase role) {
+  return fmt::format("intermediate_base({})", role.of.index);
+}
 std::string write(Grad role) { return fmt::format("grad({})", role.of.index); }
 std::string write(Saved role) { return fmt::format("saved(%{})", role.value.index); }
 std::string write(const Tangent& role) { return fmt::format("tangent({})", to_text(role.of)); }

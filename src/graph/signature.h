@@ -1,4 +1,5 @@
-// Typed roles for the inputs and outputs of a graph. A position is computed from roles; there are no parallel lists.
+// Typed roles for the inputs and outputs of a graph. A position is computed from roles; there are
+// no parallel lists.
 #pragma once
 
 #include <optional>

@@ -31,7 +31,8 @@ struct TensorType {
 /// Reads the type of a strided tensor.
 TensorType type_of(const at::Tensor& tensor);
 
-/// Writes a type as in graph text, for example `f32[2,3]{3,1}`; offset, device and bits only where not the default.
+/// Writes a type as in graph text, for example `f32[2,3]{3,1}`; offset, device and bits only where
+/// not the default.
 std::string to_text(const TensorType& type);
 
 }  // namespace foregrad

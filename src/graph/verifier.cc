@@ -1,5 +1,6 @@
-// One walk over the inputs, nodes and outputs with a state for each value; a second walk, from the end, only if some
-// node overwrites. Linear in the graph's text but for the roles, which are sorted. Text is made only for errors.
+// One walk over the inputs, nodes and outputs with a state for each value; a second walk, from the
+// end, only if some node overwrites. Linear in the graph's text but for the roles, which are
+// sorted. Text is made only for errors.
 #include "graph/verifier.h"
 
 #include <algorithm>
@@ -24,7 +25,9 @@ const c10::Type& without_optional(const c10::Type& type) {
   return type.kind() == TypeKind::OptionalType ? *type.containedType(0) : type;
 }
 
-bool is_tensor(const c10::Type& type) { return without_optional(type).kind() == TypeKind::TensorType; }
+bool is_tensor(const c10::Type& type) {
+  return without_optional(type).kind() == TypeKind::TensorType;
+}
 
 bool is_tensor_list(const c10::Type& type) {
   const c10::Type& list = without_optional(type);
@@ -61,22 +64,26 @@ class Verifier {
 
  private:
   void check_input(const GraphInput& input) {
-    define(input.value, primal_of(input.role) ? Definition::Primal : Definition::OtherInput, nullptr);
+    define(input.value, primal_of(input.role) ? Definition::Primal : Definition::OtherInput,
+           nullptr);
   }
 
   void check_node(const Node& node) {
     const auto& schema = node.op.schema();
     if (node.args.size() != schema.arguments().size()) {
-      fail(&node, fmt::format("a node has one operand for each argument of the schema: expected {}, got {}",
-                              schema.arguments().size(), node.args.size()));
+      fail(&node, fmt::format(
+                      "a node has one operand for each argument of the schema: expected {}, got {}",
+                      schema.arguments().size(), node.args.size()));
     }
     if (node.results.size() != schema.returns().size()) {
-      fail(&node, fmt::format("a node has one operand for each return of the schema: expected {}, got {}",
-                              schema.returns().size(), node.results.size()));
+      fail(&node,
+           fmt::format("a node has one operand for each return of the schema: expected {}, got {}",
+                       schema.returns().size(), node.results.size()));
     }
     for (size_t i = 0; i < node.args.size(); ++i) check_argument(node, i, schema.arguments()[i]);
     for_each_read(node, [&](ValueId value) { check_read(value, node); });
-    const Definition kind = node.phase == Phase::Backward ? Definition::BackwardNode : Definition::ForwardNode;
+    const Definition kind =
+        node.phase == Phase::Backward ? Definition::BackwardNode : Definition::ForwardNode;
     for (size_t i = 0; i < node.results.size(); ++i) {
       if (!result_fits(node.results[i], *schema.returns()[i].real_type())) {
         fail(&node, fmt::format("a result is as the schema says: expected `{}` for result {}",
@@ -89,25 +96,29 @@ class Verifier {
 
   void check_argument(const Node& node, size_t index, const c10::Argument& parameter) {
     if (parameter.alias_info() && parameter.alias_info()->isWrite()) {
-      fail(&node, fmt::format("no node mutates: the schema writes argument `{}`", parameter.name()));
+      fail(&node,
+           fmt::format("no node mutates: the schema writes argument `{}`", parameter.name()));
     }
     if (operand_fits(node.args[index], *parameter.real_type())) return;
     const auto* literal = std::get_if<c10::IValue>(&node.args[index]);
     if (literal && literal->isTensor()) {
-      fail(&node, fmt::format("a literal tensor is a zero-dimensional CPU constant: argument `{}` is another tensor",
+      fail(&node, fmt::format("a literal tensor is a zero-dimensional CPU constant: argument `{}` "
+                              "is another tensor",
                               parameter.name()));
     }
-    fail(&node, fmt::format("an operand is as the schema says: expected `{}` for argument `{}`, got {}",
-                            parameter.real_type()->annotation_str(), parameter.name(),
-                            literal ? "a literal `" + literal->tagKind() + "`"
-                                    : std::holds_alternative<ValueId>(node.args[index]) ? "a value"
-                                                                                        : "a list of values"));
+    fail(&node,
+         fmt::format("an operand is as the schema says: expected `{}` for argument `{}`, got {}",
+                     parameter.real_type()->annotation_str(), parameter.name(),
+                     literal ? "a literal `" + literal->tagKind() + "`"
+                     : std::holds_alternative<ValueId>(node.args[index]) ? "a value"
+                                                                         : "a list of values"));
   }
 
   void define(ValueId value, Definition kind, const Node* node) {
     check_in_table(value, node);
     Definition& definition = definition_[value.index];
-    if (definition != Definition::None) fail(node, fmt::format("a value is defined once: %{}", value.index));
+    if (definition != Definition::None)
+      fail(node, fmt::format("a value is defined once: %{}", value.index));
     definition = kind;
     const TensorType& type = graph_.values[value.index];
     if (type.sizes.size() != type.strides.size()) {
@@ -118,7 +129,8 @@ class Verifier {
   void check_read(ValueId value, const Node& node) {
     check_defined(value, &node);
     if (node.phase == Phase::Forward && definition_[value.index] == Definition::BackwardNode) {
-      fail(&node, fmt::format("no forward node reads what a backward node defines: %{}", value.index));
+      fail(&node,
+           fmt::format("no forward node reads what a backward node defines: %{}", value.index));
     }
   }
 
@@ -131,7 +143,8 @@ class Verifier {
 
   void check_in_table(ValueId value, const Node* node) {
     if (value.index >= graph_.values.size()) {
-      fail(node, fmt::format("a value is in the table of {} values: %{}", graph_.values.size(), value.index));
+      fail(node, fmt::format("a value is in the table of {} values: %{}", graph_.values.size(),
+                             value.index));
     }
   }
 
@@ -142,8 +155,9 @@ class Verifier {
     std::sort(keys.begin(), keys.end());
     const auto repeated = std::adjacent_find(keys.begin(), keys.end());
     if (repeated == keys.end()) return;
-    const auto first = std::find_if(ports.begin(), ports.end(),
-                                    [&](const auto& port) { return role_key(port.role) == *repeated; });
+    const auto first = std::find_if(ports.begin(), ports.end(), [&](const auto& port) {
+      return role_key(port.role) == *repeated;
+    });
     fail(nullptr, fmt::format("no two {} have one role: `{}`", side, to_text(first->role)));
   }
 
@@ -182,20 +196,25 @@ class Verifier {
   }
 
   void check_overwritten(const Node& node, const std::vector<bool>& read_later) {
-    const auto* value = *node.overwrites < node.args.size() ? std::get_if<ValueId>(&node.args[*node.overwrites])
-                                                            : nullptr;
-    if (!value) fail(&node, fmt::format("`overwrites` names an argument that is a value: {}", *node.overwrites));
+    const auto* value = *node.overwrites < node.args.size()
+                            ? std::get_if<ValueId>(&node.args[*node.overwrites])
+                            : nullptr;
+    if (!value)
+      fail(&node,
+           fmt::format("`overwrites` names an argument that is a value: {}", *node.overwrites));
     if (read_later[value->index]) {
-      fail(&node, fmt::format("`overwrites` names a value that nothing reads later: %{}", value->index));
+      fail(&node,
+           fmt::format("`overwrites` names a value that nothing reads later: %{}", value->index));
     }
     if (definition_[value->index] == Definition::Primal) {
-      fail(&node, fmt::format("`overwrites` does not name a tensor of the caller: %{}", value->index));
+      fail(&node,
+           fmt::format("`overwrites` does not name a tensor of the caller: %{}", value->index));
     }
   }
 
   [[noreturn]] void fail(const Node* node, const std::string& rule) const {
-    TORCH_CHECK(false, "graph after `", stage_, "`: ", rule, node ? ", at `" + node_text(*node) + "`" : "", "\n",
-                graph_text());
+    TORCH_CHECK(false, "graph after `", stage_, "`: ", rule,
+                node ? ", at `" + node_text(*node) + "`" : "", "\n", graph_text());
   }
 
   static std::string node_text(const Node& node) {

@@ -54,8 +54,9 @@ TEST(Constant, RandomFloatsRoundTrip) {
     const std::string text = float_to_text(number);
     Scanner scanner(text, "test");
     const float back = read_float(scanner);
-    EXPECT_TRUE(std::isnan(number) ? std::isnan(back)
-                                   : std::bit_cast<uint32_t>(back) == std::bit_cast<uint32_t>(number))
+    EXPECT_TRUE(std::isnan(number)
+                    ? std::isnan(back)
+                    : std::bit_cast<uint32_t>(back) == std::bit_cast<uint32_t>(number))
         << text;
   }
 }
@@ -65,7 +66,8 @@ TEST(Constant, EveryHalfAndBFloat16RoundTripsBitForBit) {
     for (uint32_t bits = 0; bits < 0x10000; bits += 7) {
       at::Tensor constant = at::empty({}, dtype);
       *static_cast<uint16_t*>(constant.mutable_data_ptr()) = static_cast<uint16_t>(bits);
-      EXPECT_TRUE(constants_equal(read(element_to_text(constant), dtype), constant)) << element_to_text(constant);
+      EXPECT_TRUE(constants_equal(read(element_to_text(constant), dtype), constant))
+          << element_to_text(constant);
     }
   }
 }
@@ -75,7 +77,8 @@ TEST(Constant, IntegersAtTheEndsOfTheirRangeRoundTrip) {
     for (const bool top : {false, true}) {
       const at::Tensor constant = at::scalar_tensor(0, dtype);
       std::memset(constant.mutable_data_ptr(), top ? 0x7f : 0x80, constant.element_size());
-      EXPECT_TRUE(constants_equal(read(element_to_text(constant), dtype), constant)) << element_to_text(constant);
+      EXPECT_TRUE(constants_equal(read(element_to_text(constant), dtype), constant))
+          << element_to_text(constant);
     }
   }
   EXPECT_EQ(element_to_text(at::scalar_tensor(-5, at::kLong)), "-5");
@@ -83,7 +86,8 @@ TEST(Constant, IntegersAtTheEndsOfTheirRangeRoundTrip) {
 }
 
 TEST(Constant, ComplexRoundTrips) {
-  const at::Tensor constant = at::scalar_tensor(c10::complex<double>(0.1, -0.0), at::kComplexDouble);
+  const at::Tensor constant =
+      at::scalar_tensor(c10::complex<double>(0.1, -0.0), at::kComplexDouble);
   EXPECT_EQ(element_to_text(constant), "complex(0.1, -0.0)");
   EXPECT_TRUE(constants_equal(read("complex(0.1, -0.0)", at::kComplexDouble), constant));
 }
@@ -119,16 +123,22 @@ TEST(Constant, OnlyPlainScalarsOnTheCpuAreConstants) {
   EXPECT_FALSE(is_constant(at::ones({1})));
   EXPECT_FALSE(is_constant(at::empty({}, at::device(at::kMeta))));
   EXPECT_FALSE(is_constant(at::scalar_tensor(c10::complex<float>(1, 2), at::kComplexFloat).conj()));
-  EXPECT_THAT([] { element_to_text(at::ones({1})); }, ThrowsMessage<c10::Error>(HasSubstr("zero-dimensional CPU")));
+  EXPECT_THAT([] { element_to_text(at::ones({1})); },
+              ThrowsMessage<c10::Error>(HasSubstr("zero-dimensional CPU")));
 }
 
 TEST(Constant, MalformedElementsAreErrors) {
-  EXPECT_THAT([] { read("300", at::kByte); }, ThrowsMessage<c10::Error>(HasSubstr("in the dtype's range")));
+  EXPECT_THAT([] { read("300", at::kByte); },
+              ThrowsMessage<c10::Error>(HasSubstr("in the dtype's range")));
   EXPECT_THAT([] { read("1.5", at::kLong); }, ThrowsMessage<c10::Error>(HasSubstr("an integer")));
-  EXPECT_THAT([] { read("maybe", at::kBool); }, ThrowsMessage<c10::Error>(HasSubstr("`true` or `false`")));
-  EXPECT_THAT([] { read("bytes 00", at::kFloat); }, ThrowsMessage<c10::Error>(HasSubstr("8 hexadecimal digits")));
-  EXPECT_THAT([] { read("bytes 0000zz00", at::kFloat); }, ThrowsMessage<c10::Error>(HasSubstr("hexadecimal")));
-  EXPECT_THAT([] { read("1.0", at::kFloat8_e5m2); }, ThrowsMessage<c10::Error>(HasSubstr("`bytes`")));
+  EXPECT_THAT([] { read("maybe", at::kBool); },
+              ThrowsMessage<c10::Error>(HasSubstr("`true` or `false`")));
+  EXPECT_THAT([] { read("bytes 00", at::kFloat); },
+              ThrowsMessage<c10::Error>(HasSubstr("8 hexadecimal digits")));
+  EXPECT_THAT([] { read("bytes 0000zz00", at::kFloat); },
+              ThrowsMessage<c10::Error>(HasSubstr("hexadecimal")));
+  EXPECT_THAT([] { read("1.0", at::kFloat8_e5m2); },
+              ThrowsMessage<c10::Error>(HasSubstr("`bytes`")));
 }
 
 }  // namespace

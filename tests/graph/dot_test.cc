@@ -24,10 +24,11 @@ constexpr std::string_view kJoint = R"(graph {
 )";
 
 TEST(Dot, DrawsPortsNodesAndEdges) {
-  EXPECT_EQ(to_dot(parse_graph("graph {\n input %0: f32[2]{1} = user(0)\n %1: f32[2]{1} = aten::sin(%0)\n"
-                               " output %1 = output(0)\n}"),
-                   "sine"),
-            R"dot(digraph "sine" {
+  EXPECT_EQ(
+      to_dot(parse_graph("graph {\n input %0: f32[2]{1} = user(0)\n %1: f32[2]{1} = aten::sin(%0)\n"
+                         " output %1 = output(0)\n}"),
+             "sine"),
+      R"dot(digraph "sine" {
   rankdir=TB;
   node [fontname="monospace", fontsize=10];
   in0 [label="user(0)\n%0: f32[2]{1}", shape=ellipse, style=filled, fillcolor="#dbe9f6"];
@@ -41,8 +42,9 @@ TEST(Dot, DrawsPortsNodesAndEdges) {
 
 TEST(Dot, ColoursBackwardAndSavedValues) {
   const std::string dot = to_dot(parse_graph(kJoint), "joint");
-  EXPECT_THAT(dot, HasSubstr("n2 [label=\"aten::mul.Tensor\\n%4: f32[2]{1}\", shape=box, style=filled, "
-                             "fillcolor=\"#fde3cf\"]"));
+  EXPECT_THAT(dot,
+              HasSubstr("n2 [label=\"aten::mul.Tensor\\n%4: f32[2]{1}\", shape=box, style=filled, "
+                        "fillcolor=\"#fde3cf\"]"));
   EXPECT_THAT(dot, HasSubstr("n1 -> n2 [label=\"%3\", color=\"#2a7f3f\", penwidth=2]"));
   EXPECT_THAT(dot, HasSubstr("n0 -> out0 [label=\"%2\", color=\"#555555\"]"));
   EXPECT_THAT(dot, HasSubstr("label=\"grad(1)\\nundefined\""));
@@ -57,7 +59,8 @@ TEST(Dot, EscapesTheTitle) {
 }
 
 TEST(Dot, DrawsValuesThatNothingDefines) {
-  EXPECT_THAT(to_dot(parse_graph("graph {\n output %3 = output(0)\n}"), "broken"), HasSubstr("undefined3 -> out0"));
+  EXPECT_THAT(to_dot(parse_graph("graph {\n output %3 = output(0)\n}"), "broken"),
+              HasSubstr("undefined3 -> out0"));
 }
 
 }  // namespace

@@ -57,10 +57,13 @@ TEST(DtypeName, NamesSayWidthAndKind) {
 
 TEST(DtypeName, UnknownNameListsTheKnownOnes) {
   EXPECT_THAT([] { dtype_from_name("float"); },
-              ThrowsMessage<c10::Error>(AllOf(HasSubstr("got `float`"), HasSubstr("f32"), HasSubstr("bf16"))));
+              ThrowsMessage<c10::Error>(
+                  AllOf(HasSubstr("got `float`"), HasSubstr("f32"), HasSubstr("bf16"))));
 }
 
-TEST(DtypeName, UndefinedDtypeIsAnError) { EXPECT_THROW(dtype_name(at::ScalarType::Undefined), c10::Error); }
+TEST(DtypeName, UndefinedDtypeIsAnError) {
+  EXPECT_THROW(dtype_name(at::ScalarType::Undefined), c10::Error);
+}
 
 }  // namespace
 }  // namespace foregrad

@@ -28,7 +28,8 @@ TEST(Graph, ReadsAndDefinitionsAreVisitedInOrderRepeatsIncluded) {
   builder.call("aten::cat", {ValueList{y, x, y}}, contiguous_type(at::kFloat, {6}));
   std::vector<uint32_t> reads, definitions;
   for_each_read(builder.graph.nodes[0], [&](ValueId value) { reads.push_back(value.index); });
-  for_each_definition(builder.graph.nodes[0], [&](ValueId value) { definitions.push_back(value.index); });
+  for_each_definition(builder.graph.nodes[0],
+                      [&](ValueId value) { definitions.push_back(value.index); });
   EXPECT_EQ(reads, (std::vector<uint32_t>{1, 0, 1}));
   EXPECT_EQ(definitions, (std::vector<uint32_t>{2}));
 }

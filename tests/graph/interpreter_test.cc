@@ -110,8 +110,9 @@ TEST(Interpreter, ResultsMayBeUndefined) {
   output %3 = grad(1)
 })",
                            {grad, x, weight});
-  const auto expected = at::convolution_backward(grad, x, weight, at::OptionalIntArrayRef(), {1, 1}, {0, 0}, {1, 1},
-                                                 false, {0, 0}, 1, {false, true, false});
+  const auto expected =
+      at::convolution_backward(grad, x, weight, at::OptionalIntArrayRef(), {1, 1}, {0, 0}, {1, 1},
+                               false, {0, 0}, 1, {false, true, false});
   EXPECT_TRUE(at::equal(outputs[0], std::get<1>(expected)));
 }
 
@@ -160,7 +161,8 @@ TEST(Interpreter, PassesEveryKindOfLiteral) {
   EXPECT_TRUE(at::equal(outputs[2], at::full({2}, 2.5)));
   EXPECT_TRUE(at::equal(outputs[3], at::mul(x, c10::complex<double>(0.5, -1))));
   EXPECT_TRUE(at::equal(outputs[4], x + 0.5));
-  EXPECT_TRUE(at::equal(outputs[5], x.repeat_interleave(2, 0).repeat_interleave(2, 1).reshape({1, 1, 4, 4})));
+  EXPECT_TRUE(at::equal(outputs[5],
+                        x.repeat_interleave(2, 0).repeat_interleave(2, 1).reshape({1, 1, 4, 4})));
 }
 
 TEST(Interpreter, RunsBelowAutograd) {
@@ -176,20 +178,24 @@ TEST(Interpreter, RunsBelowAutograd) {
 }
 
 TEST(Interpreter, ChecksItsInputs) {
-  const std::string_view text = "graph {\n input %0: f32[2]{1} = user(0)\n output %0 = output(0)\n}";
-  EXPECT_THAT([&] { run(text, {}); }, ThrowsMessage<c10::Error>(HasSubstr("expected 1 inputs, got 0")));
+  const std::string_view text =
+      "graph {\n input %0: f32[2]{1} = user(0)\n output %0 = output(0)\n}";
+  EXPECT_THAT([&] { run(text, {}); },
+              ThrowsMessage<c10::Error>(HasSubstr("expected 1 inputs, got 0")));
   EXPECT_THAT([&] { run(text, {at::ones({3})}); },
               ThrowsMessage<c10::Error>(
                   HasSubstr("input 0 (`user(0)`): expected f32[2]{1}, got f32[3]{1}")));
   EXPECT_THAT([&] { run(text, {at::ones({2}, at::kDouble)}); },
               ThrowsMessage<c10::Error>(HasSubstr("expected f32[2]{1}, got f64[2]{1}")));
-  EXPECT_THAT([&] { run(text, {at::Tensor()}); }, ThrowsMessage<c10::Error>(HasSubstr("got an undefined tensor")));
+  EXPECT_THAT([&] { run(text, {at::Tensor()}); },
+              ThrowsMessage<c10::Error>(HasSubstr("got an undefined tensor")));
   EXPECT_NO_THROW(run(text, {at::ones({2, 2}).select(1, 0)}));  // strides are free
 }
 
 TEST(Interpreter, ChecksThatResultsAreAsDeclared) {
   EXPECT_THAT([] { run("graph {\n %0: f32[3]{1} = aten::ones(size=[2])\n}", {}); },
-              ThrowsMessage<c10::Error>(HasSubstr("`aten::ones`, value %0: expected f32[3]{1}, got f32[2]{1}")));
+              ThrowsMessage<c10::Error>(
+                  HasSubstr("`aten::ones`, value %0: expected f32[3]{1}, got f32[2]{1}")));
   EXPECT_THAT([] { run("graph {\n %0: f64[2]{1} = aten::ones(size=[2])\n}", {}); },
               ThrowsMessage<c10::Error>(HasSubstr("expected f64[2]{1}, got f32[2]{1}")));
 }
@@ -200,14 +206,18 @@ TEST(Interpreter, ThrowsWhatTheOperatorThrowsAndRestoresAutograd) {
   input %1: f32[3]{1} = user(1)
   %2: f32[3]{1} = aten::add.Tensor(%0, %1)
 })";
-  EXPECT_THAT([&] { run(text, {at::ones({2}), at::ones({3})}); },
-              ThrowsMessage<c10::Error>(HasSubstr("The size of tensor a (2)")));
+  EXPECT_THAT(
+      [&] {
+        run(text, {at::ones({2}), at::ones({3})});
+      },
+      ThrowsMessage<c10::Error>(HasSubstr("The size of tensor a (2)")));
   EXPECT_TRUE(at::sin(at::ones({2}).requires_grad_()).requires_grad());
 }
 
 TEST(Interpreter, ReadingAnUndefinedValueIsAnError) {
   const Graph graph = parse_graph("graph {\n %1: f32[2]{1} = aten::sin(%0)\n}");
-  EXPECT_THAT([&] { interpret(graph, {}); }, ThrowsMessage<c10::Error>(HasSubstr("value %0 is read")));
+  EXPECT_THAT([&] { interpret(graph, {}); },
+              ThrowsMessage<c10::Error>(HasSubstr("value %0 is read")));
 }
 
 }  // namespace

@@ -14,12 +14,15 @@ using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
 void expect_error(std::string_view text, const c10::TypePtr& type, const std::string& message) {
-  EXPECT_THAT([&] { literal_from_text(text, type, {}); }, ThrowsMessage<c10::Error>(HasSubstr(message))) << text;
+  EXPECT_THAT([&] { literal_from_text(text, type, {}); },
+              ThrowsMessage<c10::Error>(HasSubstr(message)))
+      << text;
 }
 
 TEST(LiteralReader, StopsBehindTheLiteral) {
   Scanner scanner("[1, 2], 3", "text");
-  EXPECT_EQ(read_literal(scanner, *c10::ListType::ofInts(), {}).toIntVector(), (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(read_literal(scanner, *c10::ListType::ofInts(), {}).toIntVector(),
+            (std::vector<int64_t>{1, 2}));
   scanner.expect(",");
   EXPECT_EQ(read_literal(scanner, *c10::IntType::get(), {}).toInt(), 3);
 }
@@ -31,14 +34,17 @@ TEST(LiteralReader, TakesIntegersWhereFloatsAreExpected) {
 }
 
 TEST(LiteralReader, SymIntListsAreIntLists) {
-  EXPECT_TRUE(literal_from_text("[2]", c10::ListType::create(c10::SymIntType::get()), {}).isIntList());
-  EXPECT_TRUE(literal_from_text("[]", c10::ListType::create(c10::SymIntType::get()), {}).isIntList());
+  EXPECT_TRUE(
+      literal_from_text("[2]", c10::ListType::create(c10::SymIntType::get()), {}).isIntList());
+  EXPECT_TRUE(
+      literal_from_text("[]", c10::ListType::create(c10::SymIntType::get()), {}).isIntList());
   EXPECT_TRUE(literal_from_text("[2]", c10::ListType::ofFloats(), {}).isDoubleList());
   EXPECT_TRUE(literal_from_text("[true]", c10::ListType::ofBools(), {}).isBoolList());
 }
 
 TEST(LiteralReader, MalformedLiteralsNameWhatWasExpected) {
-  expect_error("x", c10::IntType::get(), "literal `x`, line 1, column 1: expected an integer, got `x`");
+  expect_error("x", c10::IntType::get(),
+               "literal `x`, line 1, column 1: expected an integer, got `x`");
   expect_error("1.5", c10::IntType::get(), "column 2: expected the end of the literal, got `.`");
   expect_error("9223372036854775808", c10::IntType::get(), "an integer");
   expect_error("99999999999999999999", c10::NumberType::get(), "an integer of 64 bits");

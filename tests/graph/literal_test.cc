@@ -44,7 +44,8 @@ std::vector<Case> numbers() {
       {c10::IValue(true), c10::BoolType::get(), "true"},
       {c10::IValue(false), c10::BoolType::get(), "false"},
       {c10::IValue(7), c10::IntType::get(), "7"},
-      {c10::IValue(std::numeric_limits<int64_t>::min()), c10::IntType::get(), "-9223372036854775808"},
+      {c10::IValue(std::numeric_limits<int64_t>::min()), c10::IntType::get(),
+       "-9223372036854775808"},
       {c10::IValue(7), c10::SymIntType::get(), "7"},
       {c10::IValue(1.0), c10::FloatType::get(), "1.0"},
       {c10::IValue(-0.0), c10::FloatType::get(), "-0.0"},
@@ -58,8 +59,10 @@ std::vector<Case> numbers() {
       {c10::IValue(kInfinity), c10::NumberType::get(), "inf"},
       {c10::IValue(true), c10::NumberType::get(), "true"},
       {c10::IValue(false), c10::NumberType::get(), "false"},
-      {c10::IValue(uint64_t{18446744073709551615u}), c10::NumberType::get(), "18446744073709551615"},
-      {c10::IValue(c10::complex<double>(0.5, -kInfinity)), c10::NumberType::get(), "complex(0.5, -inf)"},
+      {c10::IValue(uint64_t{18446744073709551615u}), c10::NumberType::get(),
+       "18446744073709551615"},
+      {c10::IValue(c10::complex<double>(0.5, -kInfinity)), c10::NumberType::get(),
+       "complex(0.5, -inf)"},
       {c10::IValue(c10::complex<double>(0.5, 1)), c10::ComplexType::get(), "complex(0.5, 1.0)"},
   };
 }
@@ -72,10 +75,12 @@ std::vector<Case> names() {
       {c10::IValue(at::kBool), c10::OptionalType::create(c10::ScalarTypeType::get()), "bool"},
       {c10::IValue(at::kSparseCsr), c10::LayoutType::get(), "sparse_csr"},
       {c10::IValue(at::kStrided), c10::OptionalType::create(c10::LayoutType::get()), "strided"},
-      {c10::IValue(at::MemoryFormat::ChannelsLast3d), c10::MemoryFormatType::get(), "channels_last_3d"},
+      {c10::IValue(at::MemoryFormat::ChannelsLast3d), c10::MemoryFormatType::get(),
+       "channels_last_3d"},
       {c10::IValue(at::MemoryFormat::Contiguous), c10::MemoryFormatType::get(), "contiguous"},
       {c10::IValue("none"), c10::StringType::get(), "\"none\""},
-      {c10::IValue("a \"b\" \\ \n\t\x80, #)]"), c10::StringType::get(), R"("a \"b\" \\ \n\x09\x80, #)]")"},
+      {c10::IValue("a \"b\" \\ \n\t\x80, #)]"), c10::StringType::get(),
+       R"("a \"b\" \\ \n\x09\x80, #)]")"},
       {c10::IValue(""), c10::StringType::get(), "\"\""},
       {c10::IValue(c10::Device("cpu")), c10::DeviceObjType::get(), "cpu"},
       {c10::IValue(c10::Device("cuda:1")), c10::DeviceObjType::get(), "cuda:1"},
@@ -99,7 +104,8 @@ std::vector<Case> lists_and_tensors() {
       {optional_scalars, list(c10::OptionalType::create(c10::NumberType::get())), "[none, 1.0]"},
       {at::scalar_tensor(2.0, at::kDouble), c10::TensorType::get(), "constant(f64 2.0)"},
       {wrapped(at::scalar_tensor(2, at::kLong)), c10::TensorType::get(), "wrapped(i64 2)"},
-      {at::scalar_tensor(true, at::kBool), c10::OptionalType::create(c10::TensorType::get()), "constant(bool true)"},
+      {at::scalar_tensor(true, at::kBool), c10::OptionalType::create(c10::TensorType::get()),
+       "constant(bool true)"},
       {wrapped(at::scalar_tensor(0.1, at::kFloat)), c10::TensorType::get(), "wrapped(f32 0.1)"},
       {c10::IValue(), c10::TensorType::get(), "none"},
   };
@@ -125,7 +131,8 @@ TEST(Literal, WrittenWithoutATypeItIsReadBackToo) {
   for (const auto& cases : {numbers(), names(), lists_and_tensors()}) {
     for (const Case& one : cases) {
       const std::string text = literal_to_text(one.literal, generators);
-      EXPECT_TRUE(literals_equal(literal_from_text(text, one.type, generators), one.literal)) << text;
+      EXPECT_TRUE(literals_equal(literal_from_text(text, one.type, generators), one.literal))
+          << text;
     }
   }
   EXPECT_EQ(literal_to_text(c10::IValue(at::kDouble), generators), "7");
@@ -148,12 +155,31 @@ TEST(Literal, GeneratorsAreNumberedByIdentity) {
 }
 
 TEST(Literal, NoTwoDifferentLiteralsAreEqual) {
-  std::vector<c10::IValue> different = {
-      c10::IValue(), true, false, 1, 1.0, 0, 0.0, -0.0, c10::complex<double>(1, 0), c10::complex<double>(0, 1), "1",
-      "cpu", c10::Device("cpu"), c10::Device("meta"), list_of<int64_t>({}), list_of<int64_t>({1}),
-      list_of<int64_t>({1, 1}), list_of<double>({1}), list_of<bool>({true}), at::scalar_tensor(1, at::kLong),
-      wrapped(at::scalar_tensor(1, at::kLong)), at::scalar_tensor(1, at::kInt), at::scalar_tensor(2, at::kLong),
-      c10::IValue(uint64_t{18446744073709551615u}), -1};
+  std::vector<c10::IValue> different = {c10::IValue(),
+                                        true,
+                                        false,
+                                        1,
+                                        1.0,
+                                        0,
+                                        0.0,
+                                        -0.0,
+                                        c10::complex<double>(1, 0),
+                                        c10::complex<double>(0, 1),
+                                        "1",
+                                        "cpu",
+                                        c10::Device("cpu"),
+                                        c10::Device("meta"),
+                                        list_of<int64_t>({}),
+                                        list_of<int64_t>({1}),
+                                        list_of<int64_t>({1, 1}),
+                                        list_of<double>({1}),
+                                        list_of<bool>({true}),
+                                        at::scalar_tensor(1, at::kLong),
+                                        wrapped(at::scalar_tensor(1, at::kLong)),
+                                        at::scalar_tensor(1, at::kInt),
+                                        at::scalar_tensor(2, at::kLong),
+                                        c10::IValue(uint64_t{18446744073709551615u}),
+                                        -1};
   for (size_t i = 0; i < different.size(); ++i) {
     for (size_t k = 0; k < different.size(); ++k) {
       EXPECT_EQ(literals_equal(different[i], different[k]), i == k) << i << " " << k;
@@ -162,7 +188,8 @@ TEST(Literal, NoTwoDifferentLiteralsAreEqual) {
 }
 
 TEST(Literal, NanEqualsNanAndHashesAlike) {
-  const c10::IValue left = std::numeric_limits<double>::quiet_NaN(), right = -std::numeric_limits<double>::quiet_NaN();
+  const c10::IValue left = std::numeric_limits<double>::quiet_NaN(),
+                    right = -std::numeric_limits<double>::quiet_NaN();
   EXPECT_TRUE(literals_equal(left, right));
   EXPECT_EQ(literal_hash(left), literal_hash(right));
 }
@@ -176,7 +203,8 @@ TEST(Literal, AnUndefinedTensorIsAbsent) {
 TEST(Literal, KindsWithoutTextAreErrors) {
   std::vector<at::Generator> generators;
   const c10::IValue tuple = c10::ivalue::Tuple::create({c10::IValue(1)});
-  EXPECT_THAT([&] { literal_to_text(tuple, generators); }, ThrowsMessage<c10::Error>(HasSubstr("got a `Tuple`")));
+  EXPECT_THAT([&] { literal_to_text(tuple, generators); },
+              ThrowsMessage<c10::Error>(HasSubstr("got a `Tuple`")));
   EXPECT_THAT([&] { literal_to_text(at::ones({2}), generators); },
               ThrowsMessage<c10::Error>(HasSubstr("zero-dimensional CPU")));
   EXPECT_THAT([&] { literal_from_text("1", c10::StreamObjType::get(), generators); },
@@ -199,7 +227,8 @@ TEST(Literal, FitsOnlyItsSchemaType) {
 }
 
 TEST(Literal, OperandsAreEqualByKindAndContent) {
-  const Operand value = ValueId{1}, list = ValueList{ValueId{1}, std::nullopt}, literal = c10::IValue(1);
+  const Operand value = ValueId{1}, list = ValueList{ValueId{1}, std::nullopt},
+                literal = c10::IValue(1);
   EXPECT_TRUE(operands_equal(value, ValueId{1}));
   EXPECT_FALSE(operands_equal(value, ValueId{2}));
   EXPECT_TRUE(operands_equal(list, ValueList{ValueId{1}, std::nullopt}));

@@ -18,7 +18,11 @@ ViewStep transpose_step(uint32_t self, int64_t dim = 0) {
 }
 
 std::vector<OutputOrigin> all_origins() {
-  return {NewTensor{}, IsInput{{0}}, SameAsOutput{{0}}, ViewOfInput{{0}, {transpose_step(0)}}, ViewOfIntermediate{{0}},
+  return {NewTensor{},
+          IsInput{{0}},
+          SameAsOutput{{0}},
+          ViewOfInput{{0}, {transpose_step(0)}},
+          ViewOfIntermediate{{0}},
           UndefinedOutput{}};
 }
 
@@ -44,7 +48,8 @@ TEST(Metadata, WritesAreTrackedIfMutatedSeenAndRequiringGradAfter) {
 
 TEST(Metadata, PreMutationValuesAreKeptForMutatedInputsThatRequiredGrad) {
   ViewAndMutationMeta meta;
-  for (unsigned flags = 0; flags < kInputCombinations; ++flags) meta.inputs.push_back(input_of(flags));
+  for (unsigned flags = 0; flags < kInputCombinations; ++flags)
+    meta.inputs.push_back(input_of(flags));
   for (unsigned flags = 0; flags < kInputCombinations; ++flags) {
     EXPECT_EQ(meta.keeps_pre_mutation_value({flags}), (flags & 3) == 3) << flags;
   }
@@ -85,7 +90,8 @@ TEST(Metadata, TangentsAreTheDifferentiableForwardOutputsInTheirOrder) {
     const auto differentiable = differentiable_of(role);
     ASSERT_TRUE(differentiable);
     const auto all = meta.tangents();
-    if (std::find(all.begin(), all.end(), *differentiable) != all.end()) expected.push_back(*differentiable);
+    if (std::find(all.begin(), all.end(), *differentiable) != all.end())
+      expected.push_back(*differentiable);
   }
   EXPECT_EQ(meta.tangents(), expected);
   EXPECT_EQ(expected, (std::vector<Differentiable>{MutatedInput{{1}}, UserOutput{{1}}}));
@@ -121,7 +127,8 @@ TEST(Metadata, ViewsAreEqualButForTheNumbersOfTheirValues) {
   EXPECT_FALSE(view({transpose_step(0)}) == changed([](ViewStep& s) { s.result = 1; }));
   EXPECT_FALSE(view({transpose_step(0)}) == changed([](ViewStep& s) { s.element = 0; }));
   EXPECT_FALSE(view({transpose_step(0)}) == changed([](ViewStep& s) { s.self_argument = 1; }));
-  EXPECT_FALSE(view({transpose_step(0)}) == changed([](ViewStep& s) { s.op.op = find_operator("aten::select.int"); }));
+  EXPECT_FALSE(view({transpose_step(0)}) ==
+               changed([](ViewStep& s) { s.op.op = find_operator("aten::select.int"); }));
 }
 
 TEST(Metadata, IsComparedAsAWhole) {
@@ -145,7 +152,8 @@ TEST(Metadata, IsWrittenInWords) {
   meta.inputs[2].storage_changed = true;
   meta.inputs[2].requires_grad_after = false;
   for (const OutputOrigin& origin : all_origins()) {
-    meta.outputs.push_back({origin, contiguous_type(at::kFloat, {2}), std::holds_alternative<NewTensor>(origin)});
+    meta.outputs.push_back(
+        {origin, contiguous_type(at::kFloat, {2}), std::holds_alternative<NewTensor>(origin)});
   }
   meta.outputs.push_back({ViewOfInput{{1}, {}}, contiguous_type(at::kFloat, {2}), false});
   EXPECT_EQ(to_text(meta),

@@ -18,13 +18,16 @@ void expect_round_trip(const std::string& text) { EXPECT_EQ(print_graph(parse_gr
 
 void expect_error(const std::string& text, const std::string& place, const std::string& expected) {
   EXPECT_THAT([&] { parse_graph(text); },
-              ThrowsMessage<c10::Error>(AllOf(HasSubstr("graph text, " + place + ":"), HasSubstr(expected))))
+              ThrowsMessage<c10::Error>(
+                  AllOf(HasSubstr("graph text, " + place + ":"), HasSubstr(expected))))
       << text;
 }
 
 /// An error in the only statement of a graph: `column` counts within it.
-void expect_statement_error(const std::string& statement, size_t column, const std::string& expected) {
-  expect_error("graph {\n" + statement + "\n}\n", "line 2, column " + std::to_string(column), expected);
+void expect_statement_error(const std::string& statement, size_t column,
+                            const std::string& expected) {
+  expect_error("graph {\n" + statement + "\n}\n", "line 2, column " + std::to_string(column),
+               expected);
 }
 
 TEST(Parser, EveryRoleRoundTrips) {
@@ -90,7 +93,9 @@ graph {
 
 TEST(Parser, FillsInDefaultsWhereverTheyWereLeftOut) {
   const std::string start = "graph {\n  input %0: f32[2]{1} = user(0)\n  %1: f32[2]{1} = ";
-  const auto node = [&](const std::string& call) { return parse_graph(start + call + "\n}").nodes[0]; };
+  const auto node = [&](const std::string& call) {
+    return parse_graph(start + call + "\n}").nodes[0];
+  };
   const Node added = node("aten::add.Tensor(%0, %0)");
   EXPECT_TRUE(operands_equal(added.args[2], c10::IValue(1)));
   const Node full = node("aten::sum.dim_IntList(%0, dim=[0], keepdim=false, dtype=none)");
@@ -142,13 +147,16 @@ TEST(Parser, ErrorsInCallsNameLineAndColumn) {
   expect_statement_error("%0: f32[]{} = aten::relu()", 26, "argument `self` of `aten::relu`");
   expect_statement_error("%0: f32[]{} = aten::relu(%1, %1)", 30, "at most 1 argument");
   expect_statement_error("%0: f32[]{} = aten::relu(%1 %1)", 29, "`,` or `)`");
-  expect_statement_error("%0: f32[]{} = aten::add.Tensor(%1, %1, beta=1)", 40, "an argument of `aten::add.Tensor`");
-  expect_statement_error("%0: f32[]{} = aten::add.Tensor(%1, other=%1, self=%1)", 46, "that is not given yet");
+  expect_statement_error("%0: f32[]{} = aten::add.Tensor(%1, %1, beta=1)", 40,
+                         "an argument of `aten::add.Tensor`");
+  expect_statement_error("%0: f32[]{} = aten::add.Tensor(%1, other=%1, self=%1)", 46,
+                         "that is not given yet");
   expect_statement_error("%0: f32[]{} = aten::add.Tensor(%1, 1)", 36, "`constant(`");
   expect_statement_error("%0: f32[]{} = aten::cat(%1 dim=0)", 28, "`,` or `)`");
   expect_statement_error("%0: f32[]{} = aten::cat(5)", 25, "`[` or `none`");
   expect_statement_error("%0: f32[]{} = aten::cat([5])", 26, "a value or `none`");
-  expect_statement_error("%0: f32[]{} = aten::relu(%1) overwrites x", 41, "the place of an argument");
+  expect_statement_error("%0: f32[]{} = aten::relu(%1) overwrites x", 41,
+                         "the place of an argument");
 }
 
 }  // namespace

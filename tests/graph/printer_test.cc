@@ -51,11 +51,14 @@ TEST(Printer, WritesTheGraphOfTheContract) {
 
 TEST(Printer, LeavesOutDefaultsAndNamesWhatFollows) {
   const Operand none = c10::IValue();
-  EXPECT_EQ(call("aten::add.Tensor", {ValueId{0}, ValueId{1}, c10::IValue(1)}), "aten::add.Tensor(%0, %1)");
+  EXPECT_EQ(call("aten::add.Tensor", {ValueId{0}, ValueId{1}, c10::IValue(1)}),
+            "aten::add.Tensor(%0, %1)");
   EXPECT_EQ(call("aten::add.Tensor", {ValueId{0}, ValueId{1}, c10::IValue(1.0)}),
             "aten::add.Tensor(%0, %1, alpha=1.0)");
-  EXPECT_EQ(call("aten::clamp.Tensor", {ValueId{0}, none, ValueId{1}}), "aten::clamp.Tensor(%0, max=%1)");
-  EXPECT_EQ(call("aten::sum.dim_IntList", {ValueId{0}, c10::IValue(std::vector<int64_t>{1}), c10::IValue(true), none}),
+  EXPECT_EQ(call("aten::clamp.Tensor", {ValueId{0}, none, ValueId{1}}),
+            "aten::clamp.Tensor(%0, max=%1)");
+  EXPECT_EQ(call("aten::sum.dim_IntList",
+                 {ValueId{0}, c10::IValue(std::vector<int64_t>{1}), c10::IValue(true), none}),
             "aten::sum.dim_IntList(%0, dim=[1], keepdim=true)");
 }
 
@@ -64,7 +67,8 @@ TEST(Printer, NamesDtypesLayoutsAndMemoryFormats) {
   EXPECT_EQ(call("aten::_to_copy", {ValueId{0}, c10::IValue(at::kDouble), c10::IValue(at::kStrided),
                                     c10::IValue(c10::Device("cpu")), none, c10::IValue(true),
                                     c10::IValue(at::MemoryFormat::Preserve)}),
-            "aten::_to_copy(%0, dtype=f64, layout=strided, device=cpu, non_blocking=true, memory_format=preserve)");
+            "aten::_to_copy(%0, dtype=f64, layout=strided, device=cpu, non_blocking=true, "
+            "memory_format=preserve)");
 }
 
 TEST(Printer, WritesAbsentEntriesOfLists) {
@@ -75,13 +79,16 @@ TEST(Printer, WritesAbsentEntriesOfLists) {
 
 TEST(Printer, WritesUndefinedAndMissingResults) {
   Graph graph;
-  graph.nodes.push_back({.op = find_operator("aten::relu"), .args = {ValueId{0}}, .results = {c10::IValue()}});
+  graph.nodes.push_back(
+      {.op = find_operator("aten::relu"), .args = {ValueId{0}}, .results = {c10::IValue()}});
   graph.nodes.push_back({.op = find_operator("aten::relu"), .args = {ValueId{0}}, .results = {}});
-  EXPECT_EQ(print_graph(graph), "graph {\n  undefined = aten::relu(%0)\n  () = aten::relu(%0)\n}\n");
+  EXPECT_EQ(print_graph(graph),
+            "graph {\n  undefined = aten::relu(%0)\n  () = aten::relu(%0)\n}\n");
 }
 
 TEST(Printer, NumbersGeneratorsAcrossTheGraph) {
-  const at::Generator first = at::detail::createCPUGenerator(), second = at::detail::createCPUGenerator();
+  const at::Generator first = at::detail::createCPUGenerator(),
+                      second = at::detail::createCPUGenerator();
   GraphBuilder builder;
   const TensorType type = contiguous_type(at::kFloat, {2});
   const ValueId x = builder.input(type, UserInput{{0}});
@@ -91,16 +98,20 @@ TEST(Printer, NumbersGeneratorsAcrossTheGraph) {
   std::vector<at::Generator> generators = {first};
   const std::string text = print_graph(builder.graph, generators);
   EXPECT_EQ(generators, (std::vector<at::Generator>{first, second}));
-  EXPECT_NE(text.find("%1: f32[2]{1} = aten::bernoulli(%0, generator=generator#1)"), text.npos) << text;
-  EXPECT_NE(text.find("%2: f32[2]{1} = aten::bernoulli(%0, generator=generator#0)"), text.npos) << text;
+  EXPECT_NE(text.find("%1: f32[2]{1} = aten::bernoulli(%0, generator=generator#1)"), text.npos)
+      << text;
+  EXPECT_NE(text.find("%2: f32[2]{1} = aten::bernoulli(%0, generator=generator#0)"), text.npos)
+      << text;
   EXPECT_TRUE(testing::graphs_equal(parse_graph(text, generators), builder.graph));
 }
 
 TEST(Printer, WritesBrokenGraphsToo) {
   Graph graph;
   graph.inputs.push_back({ValueId{9}, UserInput{{0}}});
-  graph.nodes.push_back({.op = find_operator("aten::relu"), .args = {ValueId{0}, c10::IValue(1)}, .results = {}});
-  EXPECT_EQ(print_graph(graph), "graph {\n  input %9: unknown = user(0)\n  () = aten::relu(%0, 1)\n}\n");
+  graph.nodes.push_back(
+      {.op = find_operator("aten::relu"), .args = {ValueId{0}, c10::IValue(1)}, .results = {}});
+  EXPECT_EQ(print_graph(graph),
+            "graph {\n  input %9: unknown = user(0)\n  () = aten::relu(%0, 1)\n}\n");
 }
 
 }  // namespace

@@ -14,11 +14,15 @@ using testing::contiguous_type;
 using testing::find_operator;
 
 RecordedOp op(const std::string& name, std::vector<Operand> args, uint32_t result) {
-  return {.op = find_operator(name), .args = std::move(args), .results = {ValueId{result}}, .modes = {}};
+  return {.op = find_operator(name),
+          .args = std::move(args),
+          .results = {ValueId{result}},
+          .modes = {}};
 }
 
 RecordedInput input(uint32_t value, InputRole role, at::Tensor tensor = {}) {
-  RecordedInput input{.value = ValueId{value}, .tensor = std::move(tensor), .role = role, .seen = {}};
+  RecordedInput input{
+      .value = ValueId{value}, .tensor = std::move(tensor), .role = role, .seen = {}};
   input.seen.before = contiguous_type(at::kFloat, {2});
   return input;
 }
@@ -64,23 +68,30 @@ TEST(Recording, OperatorsDifferInAnyOfTheirParts) {
 }
 
 TEST(Recording, OneMayBeLonger) {
-  EXPECT_EQ(difference_after([](Recording& r) { r.ops.push_back(op("aten::neg", {ValueId{4}}, 5)); }), 3u);
+  EXPECT_EQ(
+      difference_after([](Recording& r) { r.ops.push_back(op("aten::neg", {ValueId{4}}, 5)); }),
+      3u);
   EXPECT_EQ(difference_after([](Recording& r) { r.ops.pop_back(); }), 2u);
 }
 
 TEST(Recording, ADifferentInputShowsAtItsFirstUse) {
   EXPECT_EQ(difference_after([](Recording& r) { r.inputs[1].tensor = at::ones({2}); }), 1u);
-  EXPECT_EQ(difference_after([](Recording& r) { r.inputs[0].seen.before.dtype = at::kDouble; }), 0u);
-  EXPECT_EQ(difference_after([](Recording& r) { r.inputs[1].seen.requires_grad_before = true; }), 1u);
+  EXPECT_EQ(difference_after([](Recording& r) { r.inputs[0].seen.before.dtype = at::kDouble; }),
+            0u);
+  EXPECT_EQ(difference_after([](Recording& r) { r.inputs[1].seen.requires_grad_before = true; }),
+            1u);
   EXPECT_EQ(difference_after([](Recording& r) { r.inputs[1].role = UserInput{{1}}; }), 1u);
   EXPECT_EQ(difference_after([](Recording& r) { r.inputs.pop_back(); }), 1u);
-  EXPECT_EQ(difference_after([](Recording& r) { r.inputs.push_back(input(9, Lifted{{2}}, at::ones({2}))); }), 3u);
+  EXPECT_EQ(difference_after(
+                [](Recording& r) { r.inputs.push_back(input(9, Lifted{{2}}, at::ones({2}))); }),
+            3u);
 }
 
 TEST(Recording, TheDifferentInputThatIsReadFirstCounts) {
   const at::Tensor captured = at::ones({2});
   Recording left = example(captured);
-  std::swap(left.inputs[0].value, left.inputs[1].value);  // now the second of the list is read before the first
+  std::swap(left.inputs[0].value,
+            left.inputs[1].value);  // now the second of the list is read before the first
   Recording right = left;
   right.inputs[0].seen.before.dtype = at::kDouble;
   EXPECT_EQ(first_difference(left, right), 1u);
@@ -95,13 +106,15 @@ TEST(Recording, OtherOutputsDifferAfterTheLastOperator) {
 }
 
 TEST(Recording, WritesAnOperator) {
-  EXPECT_EQ(to_text(op("aten::mul.Tensor", {ValueId{0}, ValueId{1}}, 2)), "aten::mul.Tensor(%0, %1)");
+  EXPECT_EQ(to_text(op("aten::mul.Tensor", {ValueId{0}, ValueId{1}}, 2)),
+            "aten::mul.Tensor(%0, %1)");
   EXPECT_EQ(to_text(op("aten::add.Tensor", {ValueId{0}, ValueId{1}, c10::IValue(2.0)}, 2)),
             "aten::add.Tensor(%0, %1, alpha=2.0)");
 }
 
 TEST(Recording, WritesOperatorsWhoseLiteralsHaveNoText) {
-  RecordedOp strange = op("aten::relu", {c10::IValue(c10::ivalue::Tuple::create({c10::IValue(1)}))}, 1);
+  RecordedOp strange =
+      op("aten::relu", {c10::IValue(c10::ivalue::Tuple::create({c10::IValue(1)}))}, 1);
   EXPECT_EQ(to_text(strange), "aten::relu(...)");
 }
 

@@ -1,4 +1,5 @@
-// Random graphs over every operator whose arguments graph text can express: text of a graph reads back as the graph.
+// Random graphs over every operator whose arguments graph text can express: text of a graph reads
+// back as the graph.
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -40,7 +41,8 @@ class RandomGraph {
     for (uint32_t i = 0; i < 3; ++i) defined_.push_back(add_input(graph_, type(), UserInput{{i}}));
     defined_.push_back(add_input(graph_, type(), Tangent{MutatedInput{{1}}}));
     while (graph_.nodes.size() < nodes) add_node(ops[pick(ops.size())]);
-    for (uint32_t i = 0; i < 4; ++i) graph_.outputs.push_back({defined_[pick(defined_.size())], UserOutput{{i}}});
+    for (uint32_t i = 0; i < 4; ++i)
+      graph_.outputs.push_back({defined_[pick(defined_.size())], UserOutput{{i}}});
     graph_.outputs.push_back({std::nullopt, Grad{{2}}});
     return graph_;
   }
@@ -74,7 +76,8 @@ class RandomGraph {
         node.args.push_back(operand(*parameter.real_type()));
       }
     }
-    for (const c10::Argument& result : op.schema().returns()) node.results.push_back(define(*result.real_type()));
+    for (const c10::Argument& result : op.schema().returns())
+      node.results.push_back(define(*result.real_type()));
     node.phase = graph_.nodes.size() > 20 ? Phase::Backward : Phase::Forward;
     for_each_definition(node, [&](ValueId value) { defined_.push_back(value); });
     graph_.nodes.push_back(std::move(node));
@@ -104,7 +107,9 @@ class RandomGraph {
     return list;
   }
 
-  double number() { return chance(3) ? std::bit_cast<double>(random_()) : static_cast<double>(pick(7)) - 3; }
+  double number() {
+    return chance(3) ? std::bit_cast<double>(random_()) : static_cast<double>(pick(7)) - 3;
+  }
 
   at::Tensor constant() {
     at::Tensor tensor = at::empty({}, chance(2) ? at::kDouble : at::kLong);
@@ -124,7 +129,8 @@ class RandomGraph {
 
   c10::IValue literal(const c10::Type& type) {
     switch (type.kind()) {
-      case TypeKind::OptionalType: return chance(3) ? c10::IValue() : literal(*type.containedType(0));
+      case TypeKind::OptionalType:
+        return chance(3) ? c10::IValue() : literal(*type.containedType(0));
       case TypeKind::ListType: {
         const c10::TypePtr& element = type.containedType(0);
         const bool is_symbolic = element->kind() == TypeKind::SymIntType;
@@ -175,19 +181,23 @@ bool is_nested_tensor_list(const c10::Type& type) {
   return type.kind() == TypeKind::ListType && is_tensor_list(*type.containedType(0));
 }
 
-/// All functional operators whose arguments are tensors, lists of tensors and literals, in the order of their names.
+/// All functional operators whose arguments are tensors, lists of tensors and literals, in the
+/// order of their names.
 std::vector<c10::OperatorHandle> expressible_ops() {
   auto names = c10::Dispatcher::singleton().getAllOpNames();
-  std::sort(names.begin(), names.end(), [](const auto& a, const auto& b) { return toString(a) < toString(b); });
+  std::sort(names.begin(), names.end(),
+            [](const auto& a, const auto& b) { return toString(a) < toString(b); });
   std::vector<c10::OperatorHandle> ops;
   for (const c10::OperatorName& name : names) {
     const auto op = c10::Dispatcher::singleton().findSchema(name);
     if (!op) continue;
     const auto& arguments = op->schema().arguments();
-    const bool fits = std::all_of(arguments.begin(), arguments.end(), [](const c10::Argument& argument) {
-      return is_expressible(*argument.real_type()) && !is_nested_tensor_list(*argument.real_type()) &&
-             !(argument.alias_info() && argument.alias_info()->isWrite());
-    });
+    const bool fits =
+        std::all_of(arguments.begin(), arguments.end(), [](const c10::Argument& argument) {
+          return is_expressible(*argument.real_type()) &&
+                 !is_nested_tensor_list(*argument.real_type()) &&
+                 !(argument.alias_info() && argument.alias_info()->isWrite());
+        });
     if (fits) ops.push_back(*op);
   }
   return ops;

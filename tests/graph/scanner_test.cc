@@ -27,26 +27,31 @@ TEST(Scanner, ReadsNumbers) {
   Scanner scanner("7 -3 x", "text");
   EXPECT_EQ(scanner.index("a number"), 7u);
   EXPECT_EQ(scanner.integer("a number"), -3);
-  EXPECT_THAT([&] { scanner.index("a place"); }, ThrowsMessage<c10::Error>(HasSubstr("expected a place, got `x`")));
+  EXPECT_THAT([&] { scanner.index("a place"); },
+              ThrowsMessage<c10::Error>(HasSubstr("expected a place, got `x`")));
 }
 
 TEST(Scanner, NumberBeyondItsTypeIsAnError) {
   Scanner scanner("4294967296", "text");
-  EXPECT_THAT([&] { scanner.index("a place"); }, ThrowsMessage<c10::Error>(HasSubstr("expected a place")));
+  EXPECT_THAT([&] { scanner.index("a place"); },
+              ThrowsMessage<c10::Error>(HasSubstr("expected a place")));
 }
 
 TEST(Scanner, NamesSubjectLineAndColumn) {
   Scanner scanner("one\n  two", "poem");
   scanner.expect("one");
-  EXPECT_THAT([&] { scanner.expect("three"); },
-              ThrowsMessage<c10::Error>(HasSubstr("poem, line 2, column 3: expected `three`, got `two`")));
+  EXPECT_THAT(
+      [&] { scanner.expect("three"); },
+      ThrowsMessage<c10::Error>(HasSubstr("poem, line 2, column 3: expected `three`, got `two`")));
 }
 
 TEST(Scanner, NamesTheEndOfTheText) {
   Scanner scanner("one  ", "poem");
   scanner.expect("one");
-  EXPECT_THAT([&] { scanner.word("a word"); }, ThrowsMessage<c10::Error>(HasSubstr("got the end of the text")));
-  EXPECT_THAT([&] { scanner.next_character("`\"`"); }, ThrowsMessage<c10::Error>(HasSubstr("the end of the text")));
+  EXPECT_THAT([&] { scanner.word("a word"); },
+              ThrowsMessage<c10::Error>(HasSubstr("got the end of the text")));
+  EXPECT_THAT([&] { scanner.next_character("`\"`"); },
+              ThrowsMessage<c10::Error>(HasSubstr("the end of the text")));
 }
 
 TEST(Scanner, SeekGoesBack) {

@@ -37,7 +37,8 @@ TEST(TensorType, WritesOnlyWhatIsNotTheDefault) {
   EXPECT_EQ(to_text(type_of(at::zeros({}, at::kLong))), "i64[]{}");
   EXPECT_EQ(to_text(type_of(at::zeros({4}).slice(0, 2))), "f32[2]{1}+2");
   EXPECT_EQ(to_text(type_of(at::zeros({2}, at::kComplexFloat).conj())), "c64[2]{1} conj");
-  EXPECT_EQ(to_text(type_of(at::imag(at::zeros({2}, at::kComplexFloat).conj()))), "f32[2]{2}+1 neg");
+  EXPECT_EQ(to_text(type_of(at::imag(at::zeros({2}, at::kComplexFloat).conj()))),
+            "f32[2]{2}+1 neg");
   EXPECT_EQ(to_text(type_of(at::empty({2}, at::device(at::kMeta)))), "f32[2]{1}@meta");
 }
 

@@ -12,10 +12,10 @@ namespace foregrad {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::ThrowsMessage;
 using testing::contiguous_type;
 using testing::find_operator;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
 constexpr std::string_view kJoint = R"(graph {
   input %0: f32[2]{1} = user(0)
@@ -38,8 +38,8 @@ Graph joint() { return parse_graph(kJoint); }
 
 void expect_broken(const Graph& graph, const std::string& rule, const std::string& place = "") {
   EXPECT_THAT([&] { verify(graph, "a stage"); },
-              ThrowsMessage<c10::Error>(AllOf(HasSubstr("graph after `a stage`: " + rule), HasSubstr(place),
-                                              HasSubstr("graph {\n"))));
+              ThrowsMessage<c10::Error>(AllOf(HasSubstr("graph after `a stage`: " + rule),
+                                              HasSubstr(place), HasSubstr("graph {\n"))));
 }
 
 TEST(Verifier, AcceptsGoodGraphs) {
@@ -98,14 +98,16 @@ TEST(Verifier, ATypeHasAsManyStridesAsSizes) {
 TEST(Verifier, OperandsAreAsManyAsTheSchemaSays) {
   Graph arguments = joint();
   arguments.nodes[kSin].args.push_back(c10::IValue());
-  expect_broken(arguments, "a node has one operand for each argument of the schema: expected 1, got 2");
+  expect_broken(arguments,
+                "a node has one operand for each argument of the schema: expected 1, got 2");
   Graph results = joint();
   results.nodes[kSin].results.clear();
   expect_broken(results, "a node has one operand for each return of the schema: expected 1, got 0");
 }
 
 TEST(Verifier, ArgumentsAreOfTheSchemasKind) {
-  const auto broken = [](size_t node, size_t argument, Operand operand, const std::string& expected) {
+  const auto broken = [](size_t node, size_t argument, Operand operand,
+                         const std::string& expected) {
     Graph graph = joint();
     graph.nodes[node].args[argument] = std::move(operand);
     expect_broken(graph, "an operand is as the schema says: expected " + expected);
@@ -116,7 +118,8 @@ TEST(Verifier, ArgumentsAreOfTheSchemasKind) {
   broken(kAdd, 0, ValueList{ValueId{0}}, "`Tensor` for argument `self`, got a list of values");
   broken(kSplit, 1, c10::IValue(1.0), "`int` for argument `split_size`, got a literal `Double`");
   broken(kSplit, 1, c10::IValue(), "`int` for argument `split_size`, got a literal `None`");
-  Graph list = parse_graph("graph {\n input %0: f32[2]{1} = user(0)\n %1: f32[2]{1} = aten::cat([%0])\n}");
+  Graph list =
+      parse_graph("graph {\n input %0: f32[2]{1} = user(0)\n %1: f32[2]{1} = aten::cat([%0])\n}");
   EXPECT_NO_THROW(verify(list, "test"));
   list.nodes[0].args[0] = ValueId{0};
   expect_broken(list, "an operand is as the schema says: expected `List[Tensor]`");
@@ -183,7 +186,8 @@ TEST(Verifier, ALiteralTensorIsAConstant) {
   const std::string rule = "a literal tensor is a zero-dimensional CPU constant: argument `other`";
   EXPECT_NO_THROW(verify(with_literal(at::scalar_tensor(1.0)), "test"));
   const auto expect_refused = [&](const at::Tensor& tensor) {
-    EXPECT_THAT([&] { verify(with_literal(tensor), "test"); }, ThrowsMessage<c10::Error>(HasSubstr(rule)));
+    EXPECT_THAT([&] { verify(with_literal(tensor), "test"); },
+                ThrowsMessage<c10::Error>(HasSubstr(rule)));
   };
   expect_refused(at::ones({1}));
   expect_refused(at::empty({}, at::device(at::kMeta)));
@@ -224,14 +228,16 @@ TEST(Verifier, OverwritesNamesAValueThatIsNotTheCallers) {
 TEST(Verifier, NoForwardNodeReadsWhatBackwardDefines) {
   Graph graph = joint();
   graph.nodes[kAdd].phase = Phase::Forward;
-  expect_broken(graph, "no forward node reads what a backward node defines: %7", "at `aten::add.Tensor(%7, %2)`");
+  expect_broken(graph, "no forward node reads what a backward node defines: %7",
+                "at `aten::add.Tensor(%7, %2)`");
 }
 
 TEST(Verifier, GraphsWithoutTextAreReportedAllTheSame) {
   Graph graph = joint();
   graph.nodes[kAdd].args[2] = c10::ivalue::Tuple::create({c10::IValue(1)});
   EXPECT_THAT([&] { verify(graph, "test"); },
-              ThrowsMessage<c10::Error>(AllOf(HasSubstr("got a literal `Tuple`"), HasSubstr("at `aten::add.Tensor`"),
+              ThrowsMessage<c10::Error>(AllOf(HasSubstr("got a literal `Tuple`"),
+                                              HasSubstr("at `aten::add.Tensor`"),
                                               HasSubstr("(no text: "))));
 }
 
