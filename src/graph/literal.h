@@ -22,11 +22,10 @@ at::ScalarType dtype_from_name(std::string_view name);
 
 /// Writes a literal so that `literal_from_text` gives an equal one for the same schema type. `type`
 /// is the argument's `real_type()`: it makes names of numbers that stand for a dtype (`f32`), a
-/// layout (`strided`) or a memory format
-/// (`contiguous`). Floats round-trip exactly. A generator is written as `generator#k`, k its place
-/// in `generators` (added if it is new). A constant tensor is written as `constant(f64 2.0)`, or
-/// `wrapped(f64 2.0)` if libtorch made it of a C++ number. Throws `c10::Error` for a kind that no
-/// text stands for.
+/// layout (`strided`) or a memory format (`contiguous`). Floats round-trip exactly. A generator is
+/// written as `generator#k`, k its place in `generators` (added if it is new). A constant tensor is
+/// written as `constant(f64 2.0)`, or `wrapped(f64 2.0)` if libtorch made it of a C++ number.
+/// Throws `c10::Error` for a kind that no text stands for.
 std::string literal_to_text(const c10::IValue& literal, const c10::Type& type,
                             std::vector<at::Generator>& generators);
 

@@ -77,8 +77,8 @@ struct RecordedOutput {
 
 struct Recording {
   uint32_t value_count = 0;
-  std::vector<RecordedInput>
-      inputs;  // the user's first, then lifted ones in the order of their first use
+  /// The user's first, then lifted ones in the order of their first use.
+  std::vector<RecordedInput> inputs;
   std::vector<RecordedOp> ops;
   std::vector<RecordedOutput> outputs;
 };
