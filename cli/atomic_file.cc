@@ -18,30 +18,28 @@ const char* advice_for(int error) {
   switch (error) {
     case ENOSPC:
     case EDQUOT:
-    case EFBIG:
-      return "Free some space, or choose another place.";
+    case EFBIG: return "Free some space, or choose another place.";
     case EACCES:
     case EPERM:
-    case EROFS:
-      return "Choose a folder that you may write to.";
+    case EROFS: return "Choose a folder that you may write to.";
     case ENOENT:
-    case ENOTDIR:
-      return "Make its folder first, or choose another place.";
-    default:
-      return "Choose another place.";
+    case ENOTDIR: return "Make its folder first, or choose another place.";
+    default: return "Choose another place.";
   }
 }
 
 [[noreturn]] void fail(const std::filesystem::path& path, int error) {
-  throw Failure(ExitCode::kIo,
-                fmt::format("cannot write `{}`: {}. {}", path.string(), std::strerror(error), advice_for(error)));
+  throw Failure(ExitCode::kIo, fmt::format("cannot write `{}`: {}. {}", path.string(),
+                                           std::strerror(error), advice_for(error)));
 }
 
 /// A file under a temporary name, removed unless it is renamed.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::filesystem::path& target)
-      : target_(target), name_(target.string() + ".XXXXXX"), descriptor_(mkostemp(name_.data(), O_CLOEXEC)) {
+      : target_(target),
+        name_(target.string() + ".XXXXXX"),
+        descriptor_(mkostemp(name_.data(), O_CLOEXEC)) {
     if (descriptor_ < 0) {
       fail(target_, errno);
     }

@@ -10,8 +10,9 @@
 
 namespace foregrad::cli {
 
-/// Deals a data set in batches, for ever. Each epoch is shuffled anew by a generator of its own, so that the default
-/// generator is left to the model; the last batch of an epoch holds what is left and may be smaller.
+/// Deals a data set in batches, for ever. Each epoch is shuffled anew by a generator of its own, so
+/// that the default generator is left to the model; the last batch of an epoch holds what is left
+/// and may be smaller.
 class Batches {
  public:
   /// Throws a `Failure` of kind `kUsage` unless `batch_size` is from 1 to the number of pictures.

@@ -25,8 +25,10 @@ class CountingAllocator final : public c10::Allocator {
     if (bytes == 0) {
       return {nullptr, nullptr, &free_block, c10::Device(c10::DeviceType::CPU)};
     }
-    TORCH_CHECK_WITH(OutOfMemoryError, bytes <= SIZE_MAX - kHeaderBytes, "cannot allocate ", bytes, " bytes.");
-    auto* block = static_cast<std::byte*>(c10::GetDefaultCPUAllocator()->raw_allocate(bytes + kHeaderBytes));
+    TORCH_CHECK_WITH(OutOfMemoryError, bytes <= SIZE_MAX - kHeaderBytes, "cannot allocate ", bytes,
+                     " bytes.");
+    auto* block =
+        static_cast<std::byte*>(c10::GetDefaultCPUAllocator()->raw_allocate(bytes + kHeaderBytes));
     MemoryAccount* account = open_account.load(std::memory_order_relaxed);
     new (block) Header{account, bytes};
     if (account != nullptr) {
@@ -38,7 +40,9 @@ class CountingAllocator final : public c10::Allocator {
 
   c10::DeleterFnPtr raw_deleter() const override { return &free_block; }
 
-  void copy_data(void* to, const void* from, size_t bytes) const override { default_copy_data(to, from, bytes); }
+  void copy_data(void* to, const void* from, size_t bytes) const override {
+    default_copy_data(to, from, bytes);
+  }
 
  private:
   static void free_block(void* data) {
@@ -57,13 +61,16 @@ class CountingAllocator final : public c10::Allocator {
 }  // namespace
 
 void MemoryAccount::charge(size_t bytes) {
-  const int64_t live = live_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed) + static_cast<int64_t>(bytes);
+  const int64_t live = live_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed) +
+                       static_cast<int64_t>(bytes);
   int64_t peak = peak_.load(std::memory_order_relaxed);
   while (peak < live && !peak_.compare_exchange_weak(peak, live, std::memory_order_relaxed)) {
   }
 }
 
-void MemoryAccount::release(size_t bytes) { live_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed); }
+void MemoryAccount::release(size_t bytes) {
+  live_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+}
 
 void install_counting_allocator() {
   static std::once_flag installed;

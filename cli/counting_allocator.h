@@ -1,11 +1,12 @@
 // Counting the memory of tensors.
 //
-// The question: how many bytes does a step need at most? Peak resident memory answers for the whole process and never
-// falls, and two networks that train by turns in one process would share it. So a `c10` allocator counts instead. Each
-// block is charged to the account that is open when it is allocated, carries that account in a header of 64 bytes in
-// front of it, and is taken off that account when it is freed, whoever frees it and whenever. Whatever an owner keeps
-// between steps, pooled arenas included, thus stays on its account. Not counted: the header, and scratch memory that
-// oneDNN and MKL take from elsewhere.
+// The question: how many bytes does a step need at most? Peak resident memory answers for the whole
+// process and never falls, and two networks that train by turns in one process would share it. So a
+// `c10` allocator counts instead. Each block is charged to the account that is open when it is
+// allocated, carries that account in a header of 64 bytes in front of it, and is taken off that
+// account when it is freed, whoever frees it and whenever. Whatever an owner keeps between steps,
+// pooled arenas included, thus stays on its account. Not counted: the header, and scratch memory
+// that oneDNN and MKL take from elsewhere.
 #pragma once
 
 #include <c10/core/Allocator.h>
@@ -16,7 +17,8 @@
 
 namespace foregrad::cli {
 
-/// Counts the bytes of the blocks charged to it. Must live as long as any of them: make it static or never free it.
+/// Counts the bytes of the blocks charged to it. Must live as long as any of them: make it static
+/// or never free it.
 class MemoryAccount {
  public:
   int64_t live_bytes() const { return live_.load(std::memory_order_relaxed); }
@@ -33,12 +35,14 @@ class MemoryAccount {
   std::atomic<int64_t> peak_{0};
 };
 
-/// Replaces libtorch's CPU allocator by a counting one that delegates to it; the second call and later ones do nothing.
-/// Blocks allocated before keep their own deleter. Call before other threads allocate.
+/// Replaces libtorch's CPU allocator by a counting one that delegates to it; the second call and
+/// later ones do nothing. Blocks allocated before keep their own deleter. Call before other threads
+/// allocate.
 void install_counting_allocator();
 
-/// Charges what any thread allocates to an account while it lives, then returns to the account before it.
-/// Libtorch allocates on its worker threads too, so the open account is a property of the process, not of the thread.
+/// Charges what any thread allocates to an account while it lives, then returns to the account
+/// before it. Libtorch allocates on its worker threads too, so the open account is a property of
+/// the process, not of the thread.
 class ChargeTo {
  public:
   explicit ChargeTo(MemoryAccount& account);

@@ -29,22 +29,27 @@ LabelledImages load_part(const std::filesystem::path& folder, const char* part) 
   const auto labels_path = folder / fmt::format("{}-labels-idx1-ubyte.gz", part);
   const IdxArray images = read_idx(images_path, 3);
   if (images.sizes[1] != kSide || images.sizes[2] != kSide) {
-    throw Failure(ExitCode::kData, fmt::format("`{}`: expected pictures of 28 × 28, got {} × {}.", images_path.string(),
-                                               images.sizes[1], images.sizes[2]));
+    throw Failure(ExitCode::kData,
+                  fmt::format("`{}`: expected pictures of 28 × 28, got {} × {}.",
+                              images_path.string(), images.sizes[1], images.sizes[2]));
   }
   const IdxArray labels = read_idx(labels_path, 1);
   if (labels.sizes[0] != images.sizes[0]) {
-    throw Failure(ExitCode::kData, fmt::format("`{}`: expected {} labels, one for each picture in `{}`, got {}.",
-                                               labels_path.string(), images.sizes[0], images_path.filename().string(),
-                                               labels.sizes[0]));
+    throw Failure(ExitCode::kData,
+                  fmt::format("`{}`: expected {} labels, one for each picture in `{}`, got {}.",
+                              labels_path.string(), images.sizes[0],
+                              images_path.filename().string(), labels.sizes[0]));
   }
-  const auto bad = std::find_if(labels.values.begin(), labels.values.end(), [](uint8_t v) { return v >= kClasses; });
+  const auto bad = std::find_if(labels.values.begin(), labels.values.end(),
+                                [](uint8_t v) { return v >= kClasses; });
   if (bad != labels.values.end()) {
-    throw Failure(ExitCode::kData, fmt::format("`{}`: expected labels from 0 to 9, got {} at position {}.",
-                                               labels_path.string(), *bad, bad - labels.values.begin()));
+    throw Failure(ExitCode::kData,
+                  fmt::format("`{}`: expected labels from 0 to 9, got {} at position {}.",
+                              labels_path.string(), *bad, bad - labels.values.begin()));
   }
   LabelledImages result;
-  result.images = to_tensor(images).unsqueeze(1).to(at::kFloat).div_(255).sub_(kMean).div_(kDeviation);
+  result.images =
+      to_tensor(images).unsqueeze(1).to(at::kFloat).div_(255).sub_(kMean).div_(kDeviation);
   result.labels = to_tensor(labels).to(at::kLong);
   return result;
 }
@@ -58,7 +63,8 @@ FashionMnist load_fashion_mnist(const std::filesystem::path& folder) {
     return {.train = load_part(folder, "train"), .test = load_part(folder, "t10k")};
   } catch (const Failure& failure) {
     throw Failure(failure.code(),
-                  fmt::format("{} Install the Debian package `dataset-fashion-mnist` (anew if it is there), or name a "
+                  fmt::format("{} Install the Debian package `dataset-fashion-mnist` (anew if it "
+                              "is there), or name a "
                               "folder that holds its four files with `--data-dir`.",
                               failure.what()));
   }

@@ -8,8 +8,8 @@
 
 namespace foregrad::cli {
 
-/// Holds pictures as float32 [N,1,28,28], scaled to [0,1] and then normalised by the training set's mean and standard
-/// deviation, and their classes as int64 [N], 0 to 9.
+/// Holds pictures as float32 [N,1,28,28], scaled to [0,1] and then normalised by the training set's
+/// mean and standard deviation, and their classes as int64 [N], 0 to 9.
 struct LabelledImages {
   at::Tensor images;
   at::Tensor labels;

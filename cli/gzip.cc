@@ -32,7 +32,9 @@ void check_starts_as_gzip(const std::filesystem::path& path) {
   const auto first = static_cast<uint8_t>(start[0]);
   const auto second = static_cast<uint8_t>(start[1]);
   if (first != 0x1f || second != 0x8b) {
-    fail(path, fmt::format("expected a gzip file, which begins with the bytes 1f 8b, got {:02x} {:02x}.", first, second));
+    fail(path,
+         fmt::format("expected a gzip file, which begins with the bytes 1f 8b, got {:02x} {:02x}.",
+                     first, second));
   }
 }
 
@@ -73,7 +75,8 @@ size_t GzipReader::read(std::span<uint8_t> bytes) {
       fail(path_, "the compressed data is truncated: it ends before the gzip check sum.");
     }
     if (got < 0 || code < 0) {
-      fail(path_, fmt::format("the compressed data is damaged: {}.", code == Z_ERRNO ? std::strerror(errno) : text));
+      fail(path_, fmt::format("the compressed data is damaged: {}.",
+                              code == Z_ERRNO ? std::strerror(errno) : text));
     }
     if (got == 0) {
       break;

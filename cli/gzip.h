@@ -11,14 +11,15 @@
 
 namespace foregrad::cli {
 
-/// Reads a gzip file from front to back. Unlike zlib's own `gzread` it takes no plain file for a compressed one.
-/// Every error is a `Failure` of kind `kData` that names the file.
+/// Reads a gzip file from front to back. Unlike zlib's own `gzread` it takes no plain file for a
+/// compressed one. Every error is a `Failure` of kind `kData` that names the file.
 class GzipReader {
  public:
   /// Opens the file and checks that it is a regular file that begins as gzip does.
   explicit GzipReader(std::filesystem::path path);
 
-  /// Fills `bytes` as far as the contents reach and returns how many it filled; the check sum holds when fewer come.
+  /// Fills `bytes` as far as the contents reach and returns how many it filled; the check sum holds
+  /// when fewer come.
   size_t read(std::span<uint8_t> bytes);
 
   /// Returns the most bytes that the file can hold: deflate packs no more than 1032 bytes into one.

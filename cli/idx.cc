@@ -1,5 +1,6 @@
-// Layout: two zero bytes, a byte for the element type (0x08: unsigned byte), a byte for the number of dimensions, each
-// dimension as a big-endian 32-bit number, then the values, last dimension fastest.
+// Layout: two zero bytes, a byte for the element type (0x08: unsigned byte), a byte for the number
+// of dimensions, each dimension as a big-endian 32-bit number, then the values, last dimension
+// fastest.
 #include "cli/idx.h"
 
 #include <fmt/format.h>
@@ -24,7 +25,8 @@ constexpr uint8_t kUnsignedByte = 0x08;
 void read_header_bytes(GzipReader& file, std::span<uint8_t> bytes, const char* what) {
   const size_t got = file.read(bytes);
   if (got != bytes.size()) {
-    fail(file, fmt::format("the contents are truncated: expected {} bytes of {}, got {}.", bytes.size(), what, got));
+    fail(file, fmt::format("the contents are truncated: expected {} bytes of {}, got {}.",
+                           bytes.size(), what, got));
   }
 }
 
@@ -32,11 +34,13 @@ void check_magic(GzipReader& file, size_t rank) {
   std::array<uint8_t, 4> magic{};
   read_header_bytes(file, magic, "magic number");
   if (magic[0] != 0 || magic[1] != 0) {
-    fail(file, fmt::format("expected an IDX file, whose magic number is 00 00 08 {:02x}, got {:02x}.", rank,
-                           fmt::join(magic, " ")));
+    fail(file,
+         fmt::format("expected an IDX file, whose magic number is 00 00 08 {:02x}, got {:02x}.",
+                     rank, fmt::join(magic, " ")));
   }
   if (magic[2] != kUnsignedByte) {
-    fail(file, fmt::format("expected the IDX element type 08 (unsigned byte), got {:02x}.", magic[2]));
+    fail(file,
+         fmt::format("expected the IDX element type 08 (unsigned byte), got {:02x}.", magic[2]));
   }
   if (magic[3] != rank) {
     fail(file, fmt::format("expected {} dimensions, got {}.", rank, magic[3]));
@@ -55,7 +59,8 @@ std::vector<int64_t> read_sizes(GzipReader& file, size_t rank) {
   return sizes;
 }
 
-/// Returns the number of values that the sizes claim, refused if the file is too small to hold them.
+/// Returns the number of values that the sizes claim, refused if the file is too small to hold
+/// them.
 size_t checked_count(const GzipReader& file, const std::vector<int64_t>& sizes) {
   const uint64_t limit = file.max_content_bytes();
   uint64_t count = 1;
@@ -64,8 +69,10 @@ size_t checked_count(const GzipReader& file, const std::vector<int64_t>& sizes) 
       fail(file, fmt::format("expected sizes of at least 1, got [{}].", fmt::join(sizes, ", ")));
     }
     if (count > limit / static_cast<uint64_t>(size)) {
-      fail(file, fmt::format("the header claims sizes [{}], but a gzip file of {} bytes holds at most {} values.",
-                             fmt::join(sizes, ", "), file.file_bytes(), limit));
+      fail(file,
+           fmt::format(
+               "the header claims sizes [{}], but a gzip file of {} bytes holds at most {} values.",
+               fmt::join(sizes, ", "), file.file_bytes(), limit));
     }
     count *= static_cast<uint64_t>(size);
   }

@@ -1,4 +1,5 @@
-// The IDX format of the MNIST family of data sets: an n-dimensional array of bytes behind a short header.
+// The IDX format of the MNIST family of data sets: an n-dimensional array of bytes behind a short
+// header.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +16,9 @@ struct IdxArray {
 };
 
 /// Reads a gzipped IDX file of unsigned bytes with `rank` dimensions, each at least 1.
-/// Throws a `Failure` of kind `kData` for anything else: wrong magic number, element type or rank, a size that the file
-/// cannot hold (found before memory is taken for it), too few or too many values, damaged compression.
+/// Throws a `Failure` of kind `kData` for anything else: wrong magic number, element type or rank,
+/// a size that the file cannot hold (found before memory is taken for it), too few or too many
+/// values, damaged compression.
 IdxArray read_idx(const std::filesystem::path& path, size_t rank);
 
 }  // namespace foregrad::cli

@@ -5,8 +5,8 @@
 
 namespace foregrad::cli {
 
-/// While it lives, the first SIGINT or SIGTERM is noted rather than fatal; the second one ends the process at once.
-/// At most one may live at a time.
+/// While it lives, the first SIGINT or SIGTERM is noted rather than fatal; the second one ends the
+/// process at once. At most one may live at a time.
 class InterruptGuard {
  public:
   InterruptGuard();

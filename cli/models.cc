@@ -71,8 +71,8 @@ std::shared_ptr<Classifier> make_classifier(const std::string& name, uint64_t se
   if (name == "cnn") {
     return std::make_shared<Cnn>();
   }
-  throw Failure(ExitCode::kUsage,
-                fmt::format("`--model`: expected one of {}, got `{}`.", fmt::join(model_names(), ", "), name));
+  throw Failure(ExitCode::kUsage, fmt::format("`--model`: expected one of {}, got `{}`.",
+                                              fmt::join(model_names(), ", "), name));
 }
 
 at::Tensor cross_entropy(const at::Tensor& scores, const at::Tensor& labels) {

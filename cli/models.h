@@ -20,9 +20,10 @@ class Classifier : public torch::nn::Module {
 /// Lists the names that `make_classifier` takes.
 const std::vector<std::string>& model_names();
 
-/// Makes a network in training mode, its parameters drawn from the default generator seeded with `seed`: equal seeds
-/// give equal parameters. `mlp`: three linear layers. `cnn`: two blocks of convolution, batch norm, ReLU and max pooling,
-/// then two linear layers with dropout. Throws a `Failure` of kind `kUsage` for another name.
+/// Makes a network in training mode, its parameters drawn from the default generator seeded with
+/// `seed`: equal seeds give equal parameters. `mlp`: three linear layers. `cnn`: two blocks of
+/// convolution, batch norm, ReLU and max pooling, then two linear layers with dropout. Throws a
+/// `Failure` of kind `kUsage` for another name.
 std::shared_ptr<Classifier> make_classifier(const std::string& name, uint64_t seed);
 
 /// Returns the mean cross entropy of the scores against the labels: what training makes small.

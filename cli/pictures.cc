@@ -1,5 +1,5 @@
-// The drawing programs write to a pipe, not to a file: gnuplot says nothing when a disk is full. What they draw is
-// written here, whole or not at all.
+// The drawing programs write to a pipe, not to a file: gnuplot says nothing when a disk is full.
+// What they draw is written here, whole or not at all.
 #include "cli/pictures.h"
 
 #include <fmt/format.h>
@@ -25,22 +25,27 @@ struct Format {
 };
 
 constexpr std::array<Format, 2> kFormats{
-    Format{"svg", "svg size 1000,600 dynamic enhanced font 'sans-serif,14' background '#ffffff'", "<?xml", "</svg>"},
+    Format{"svg", "svg size 1000,600 dynamic enhanced font 'sans-serif,14' background '#ffffff'",
+           "<?xml", "</svg>"},
     Format{"png", "pngcairo size 1000,600 enhanced font 'sans,12' background '#ffffff'", "\x89PNG",
            std::string_view("IEND\xae\x42\x60\x82", 8)}};
 
 void check_is_whole(std::string_view picture, const Format& format, const char* program) {
-  const std::string_view tail = picture.substr(picture.size() - std::min<size_t>(picture.size(), 16));
+  const std::string_view tail =
+      picture.substr(picture.size() - std::min<size_t>(picture.size(), 16));
   if (!picture.starts_with(format.start) || tail.find(format.end) == std::string_view::npos) {
-    throw Failure(ExitCode::kIo, fmt::format("`{}`: expected a whole picture of kind {}, got {} bytes of something else.",
-                                             program, format.extension, picture.size()));
+    throw Failure(
+        ExitCode::kIo,
+        fmt::format("`{}`: expected a whole picture of kind {}, got {} bytes of something else.",
+                    program, format.extension, picture.size()));
   }
 }
 
 void append_block(std::string& script, const char* name, const std::vector<double>& losses) {
   script += fmt::format("${} << EOD\n", name);
   for (size_t i = 0; i < losses.size(); ++i) {
-    script += std::isfinite(losses[i]) ? fmt::format("{} {:.9g}\n", i + 1, losses[i]) : fmt::format("{} NaN\n", i + 1);
+    script += std::isfinite(losses[i]) ? fmt::format("{} {:.9g}\n", i + 1, losses[i])
+                                       : fmt::format("{} NaN\n", i + 1);
   }
   script += "EOD\n";
 }
@@ -59,7 +64,8 @@ std::string loss_script(const LossCurves& curves, const Format& format) {
       "set xlabel 'step'\nset ylabel 'loss (mean cross entropy, log scale)'\nset logscale y\n"
       "set format y '%g'\nset ytics add (0.15, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5)\n"
       "set border 3 lc rgb '#555555'\nset tics nomirror out\nset grid lc rgb '#dddddd' lt 1\n"
-      "set key top right reverse Left samplen 3\nset xrange [0:*]\nset autoscale yfix\nset offsets 0, 0, 0, 0\n";
+      "set key top right reverse Left samplen 3\nset xrange [0:*]\nset autoscale yfix\nset offsets "
+      "0, 0, 0, 0\n";
   std::string plots;
   if (!curves.eager.empty()) {
     append_block(script, "eager", curves.eager);
@@ -89,15 +95,18 @@ void check_can_draw(const std::filesystem::path& folder) {
   check_folder_is_writable(folder);
 }
 
-std::vector<std::filesystem::path> draw_losses(const LossCurves& curves, const std::filesystem::path& stem) {
+std::vector<std::filesystem::path> draw_losses(const LossCurves& curves,
+                                               const std::filesystem::path& stem) {
   std::vector<std::filesystem::path> paths;
   for (const Format& format : kFormats) {
-    paths.push_back(save(run_program({"gnuplot"}, loss_script(curves, format), kGnuplotPackage), format, "gnuplot", stem));
+    paths.push_back(save(run_program({"gnuplot"}, loss_script(curves, format), kGnuplotPackage),
+                         format, "gnuplot", stem));
   }
   return paths;
 }
 
-std::vector<std::filesystem::path> draw_graph(std::string_view dot_source, const std::filesystem::path& stem) {
+std::vector<std::filesystem::path> draw_graph(std::string_view dot_source,
+                                              const std::filesystem::path& stem) {
   std::vector<std::filesystem::path> paths;
   for (const Format& format : kFormats) {
     const std::string flag = fmt::format("-T{}", format.extension);

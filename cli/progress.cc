@@ -21,14 +21,18 @@ size_t terminal_columns(std::FILE* stream) {
 
 std::string seconds_left(std::chrono::steady_clock::duration passed, int64_t done, int64_t total) {
   const double seconds = std::chrono::duration<double>(passed).count();
-  const auto left = static_cast<int64_t>(seconds / static_cast<double>(done) * static_cast<double>(total - done) + 0.5);
+  const auto left = static_cast<int64_t>(
+      seconds / static_cast<double>(done) * static_cast<double>(total - done) + 0.5);
   return fmt::format("{}:{:02} left", left / 60, left % 60);
 }
 
 }  // namespace
 
 Progress::Progress(std::FILE* stream, std::string unit, int64_t total)
-    : stream_(stream), unit_(std::move(unit)), total_(std::max<int64_t>(total, 1)), is_terminal_(isatty(fileno(stream)) == 1) {}
+    : stream_(stream),
+      unit_(std::move(unit)),
+      total_(std::max<int64_t>(total, 1)),
+      is_terminal_(isatty(fileno(stream)) == 1) {}
 
 Progress::~Progress() { clear(); }
 
@@ -59,11 +63,13 @@ void Progress::draw_bar(int64_t done, const std::string& note) {
   }
   last_drawn_ = now;
   const int64_t filled = std::clamp<int64_t>(done * kBarCells / total_, 0, kBarCells);
-  std::string line = fmt::format("[{:=<{}}{:{}}] {} {}/{}  {}", "", filled, "", kBarCells - filled, unit_, done, total_, note);
+  std::string line = fmt::format("[{:=<{}}{:{}}] {} {}/{}  {}", "", filled, "", kBarCells - filled,
+                                 unit_, done, total_, note);
   if (done > 0) {
     line += "  " + seconds_left(now - start_, done, total_);
   }
-  line.resize(std::min(line.size(), terminal_columns(stream_) - 1));  // a line that wraps could not be redrawn
+  line.resize(std::min(line.size(),
+                       terminal_columns(stream_) - 1));  // a line that wraps could not be redrawn
   fmt::print(stream_, "\r{}\x1b[K", line);
   std::fflush(stream_);
   bar_is_shown_ = true;

@@ -9,9 +9,11 @@ at::Generator default_generator() { return at::detail::getDefaultCPUGenerator();
 
 }  // namespace
 
-RandomStream::RandomStream(uint64_t seed) : state_(at::detail::createCPUGenerator(seed).get_state()) {}
+RandomStream::RandomStream(uint64_t seed)
+    : state_(at::detail::createCPUGenerator(seed).get_state()) {}
 
-RandomStream::Use::Use(RandomStream& stream) : stream_(stream), previous_(default_generator().get_state()) {
+RandomStream::Use::Use(RandomStream& stream)
+    : stream_(stream), previous_(default_generator().get_state()) {
   default_generator().set_state(stream_.state_);
 }
 

@@ -1,5 +1,6 @@
-// The input is a memory file rather than a pipe: the child may read it or not, at any pace, and a child that dies early
-// sends us no SIGPIPE. Its two outputs are pipes read together, so neither can fill up and stop it.
+// The input is a memory file rather than a pipe: the child may read it or not, at any pace, and a
+// child that dies early sends us no SIGPIPE. Its two outputs are pipes read together, so neither
+// can fill up and stop it.
 #include "cli/subprocess.h"
 
 #include <fcntl.h>
@@ -30,7 +31,8 @@ namespace {
 }
 
 [[noreturn]] void fail_missing(const std::string& program, const std::string& package) {
-  fail(program, fmt::format("is not on PATH. Install the package `{}`, or do without pictures.", package));
+  fail(program,
+       fmt::format("is not on PATH. Install the package `{}`, or do without pictures.", package));
 }
 
 class Descriptor {
@@ -77,7 +79,8 @@ Descriptor make_memory_file(const std::string& program, std::string_view content
   return file;
 }
 
-pid_t spawn(const std::vector<std::string>& arguments, int input, int output, int errors, const std::string& package) {
+pid_t spawn(const std::vector<std::string>& arguments, int input, int output, int errors,
+            const std::string& package) {
   std::vector<char*> argv;
   for (const std::string& argument : arguments) {
     argv.push_back(const_cast<char*>(argument.c_str()));
@@ -111,7 +114,8 @@ bool read_some(int descriptor, std::string& into) {
   return got > 0;
 }
 
-void read_both(Descriptor output, std::string& output_text, Descriptor errors, std::string& error_text) {
+void read_both(Descriptor output, std::string& output_text, Descriptor errors,
+               std::string& error_text) {
   while (output.get() >= 0 || errors.get() >= 0) {
     std::array<pollfd, 2> polled{pollfd{output.get(), POLLIN, 0}, pollfd{errors.get(), POLLIN, 0}};
     if (poll(polled.data(), polled.size(), -1) < 0) {
@@ -135,12 +139,14 @@ int wait_for(pid_t child) {
 
 }  // namespace
 
-std::string run_program(const std::vector<std::string>& arguments, std::string_view input, const std::string& package) {
+std::string run_program(const std::vector<std::string>& arguments, std::string_view input,
+                        const std::string& package) {
   const std::string& program = arguments.at(0);
   const Descriptor input_file = make_memory_file(program, input);
   Pipe output = make_pipe(program);
   Pipe errors = make_pipe(program);
-  const pid_t child = spawn(arguments, input_file.get(), output.write.get(), errors.write.get(), package);
+  const pid_t child =
+      spawn(arguments, input_file.get(), output.write.get(), errors.write.get(), package);
   output.write.reset();
   errors.write.reset();
   std::string output_text;
@@ -151,7 +157,8 @@ std::string run_program(const std::vector<std::string>& arguments, std::string_v
     fail(program, fmt::format("was killed by signal {}.", WTERMSIG(status)));
   }
   if (WEXITSTATUS(status) != 0) {
-    fail(program, fmt::format("ended with code {}: {}", WEXITSTATUS(status), error_text.substr(0, 500)));
+    fail(program,
+         fmt::format("ended with code {}: {}", WEXITSTATUS(status), error_text.substr(0, 500)));
   }
   return output_text;
 }

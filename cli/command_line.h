@@ -1,0 +1,13 @@
+// The command line as a whole: commands, errors, exit codes.
+#pragma once
+
+#include "cli/failure.h"
+
+namespace foregrad::cli {
+
+/// Runs what the arguments say and returns the exit code. Results go to standard output, progress
+/// and errors to standard error, errors as one line that begins with `foregrad: error: `. Throws
+/// nothing.
+ExitCode run_command_line(int argument_count, const char* const* arguments);
+
+}  // namespace foregrad::cli
