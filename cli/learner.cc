@@ -2,6 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <foregrad/compile.h>
+#include <torch/optim/sgd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,6 +10,8 @@
 #include <limits>
 #include <memory>
 #include <utility>
+
+#include "cli/models.h"
 
 namespace foregrad::cli {
 namespace {
@@ -47,6 +50,8 @@ Learner::Learner(const LearnerOptions& options)
       network_->parameters(),
       torch::optim::SGDOptions(options.learning_rate).momentum(options.momentum));
 }
+
+Learner::~Learner() = default;
 
 Learner::Step Learner::step(const LabelledImages& batch) {
   const RandomStream::Use use(random_);

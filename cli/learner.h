@@ -3,19 +3,24 @@
 
 #include <ATen/core/Tensor.h>
 #include <foregrad/report.h>
-#include <torch/optim/sgd.h>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "cli/counting_allocator.h"
 #include "cli/fashion_mnist.h"
-#include "cli/models.h"
 #include "cli/random_stream.h"
 
+namespace torch::optim {
+class SGD;
+}
+
 namespace foregrad::cli {
+
+class Classifier;
 
 struct LearnerOptions {
   std::string model = "cnn";
@@ -38,7 +43,7 @@ class Learner {
     double ms = 0;  // loss forward and backward, without the optimizer, which is not compiled
   };
 
-  virtual ~Learner() = default;
+  virtual ~Learner();
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
 

@@ -10,6 +10,7 @@
 
 #include "cli/atomic_file.h"
 #include "cli/fashion_mnist.h"
+#include "cli/models.h"
 #include "cli/pictures.h"
 #include "cli/train.h"
 #include "cli/train_summary.h"
