@@ -30,7 +30,7 @@ c10::IValue to_stack_entry(const Operand& operand, const c10::Type& type, ValueO
       for (const auto& entry : *list) {
         tensors.push_back(entry ? c10::IValue(at::Tensor(value(*entry))) : c10::IValue());
       }
-      return c10::IValue(std::move(tensors));
+      return c10::IValue(tensors);
     }
     c10::List<at::Tensor> tensors;
     tensors.reserve(list->size());
