@@ -1,0 +1,231 @@
+// The cut. Phases say on which side a node lies; what is left to decide is which forward nodes
+// backward must run again, given the saved values.
+//
+// Backward's needs are followed against the arrows, from its nodes and the gradients: a saved value
+// and a tangent are inputs, a value of a backward node is there, and for any other the node that
+// defines it is marked to run again and its operands are needed in turn. Nodes keep the joint's
+// order on both sides. Linear.
+//
+// Ids: both graphs have the joint's table of values, so that an id means the same on both sides and
+// in every joint graph of one recording. The copies of mutated primals are added behind it in
+// forward's table only: two backwards of one forward may come from joints whose tables differ in
+// length, so no id past the joint's could mean the same to all of them. They meet in the role.
+#include "partition/partition.h"
+
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/liveness.h"
+#include "graph/refusal.h"
+#include "ops/schema.h"
+
+namespace foregrad {
+namespace {
+
+std::string value_text(ValueId value) { return "%" + std::to_string(value.index); }
+
+// ---- backward
+
+class BackwardCut {
+ public:
+  BackwardCut(const Graph& joint, const SavedValues& saved)
+      : joint_(joint),
+        saved_(saved),
+        producer_(producers(joint)),
+        is_there_(joint.values.size()),
+        runs_again_(joint.nodes.size()) {
+    for (const ValueId value : saved) is_there_[value.index] = true;
+    for (const GraphInput& input : joint.inputs) {
+      if (std::holds_alternative<Tangent>(input.role)) is_there_[input.value.index] = true;
+    }
+  }
+
+  Graph cut() {
+    for (const Node& node : joint_.nodes) {
+      if (node.phase == Phase::Backward)
+        for_each_read(node, [this](ValueId value) { need(value); });
+    }
+    for (const GraphOutput& output : joint_.outputs) {
+      if (output.value && std::holds_alternative<Grad>(output.role)) need(*output.value);
+    }
+    return collect();
+  }
+
+ private:
+  void need(ValueId value) {
+    if (is_there_[value.index]) return;
+    path_.push_back(value);
+    const auto id = producer_[value.index];
+    TORCH_CHECK(id, "partition: backward needs primal ", value_text(value),
+                ", which is not saved, for ", path_text(),
+                ": save it, or a value between it and backward");
+    const Node& node = joint_.node(*id);
+    if (node.phase == Phase::Forward && !runs_again_[id->index]) {
+      TORCH_CHECK(!has_effects(node.op), "partition: backward needs ", value_text(value),
+                  ", which is not saved, for ", path_text(), ", and `", operator_text(node.op),
+                  "` can't run twice: save the value");
+      runs_again_[id->index] = true;
+      for_each_read(node, [this](ValueId read) { need(read); });
+    }
+    path_.pop_back();
+  }
+
+  // From the value that backward reads to the one that is missing.
+  std::string path_text() const {
+    std::string text;
+    for (const ValueId value : path_) text += (text.empty() ? "" : " <- ") + value_text(value);
+    return text;
+  }
+
+  Graph collect() const {
+    Graph backward;
+    backward.values = joint_.values;
+    for (const ValueId value : saved_) backward.inputs.push_back({value, Saved{value}});
+    for (const GraphInput& input : joint_.inputs) {
+      if (std::holds_alternative<Tangent>(input.role)) backward.inputs.push_back(input);
+    }
+    for (uint32_t i = 0; i < joint_.nodes.size(); ++i) {
+      if (joint_.nodes[i].phase == Phase::Backward) {
+        backward.nodes.push_back(joint_.nodes[i]);
+      } else if (runs_again_[i]) {
+        backward.nodes.push_back(again(joint_.nodes[i], backward));
+      }
+    }
+    for (const GraphOutput& output : joint_.outputs) {
+      if (std::holds_alternative<Grad>(output.role)) backward.outputs.push_back(output);
+    }
+    return backward;
+  }
+
+  // A node that runs again may define a value that is saved too (the other half of a split): the
+  // saved one keeps the id.
+  Node again(Node node, Graph& backward) const {
+    node.phase = Phase::Backward;
+    for_each_definition(node, [&](ValueId& value) {
+      if (is_there_[value.index]) value = add_value(backward, TensorType(joint_.type(value)));
+    });
+    return node;
+  }
+
+  const Graph& joint_;
+  const SavedValues& saved_;
+  std::vector<std::optional<NodeId>> producer_;
+  std::vector<bool> is_there_;    // by ValueId: an input of backward
+  std::vector<bool> runs_again_;  // by NodeId
+  std::vector<ValueId> path_;     // from what backward reads to the value in question
+};
+
+// ---- forward
+
+// The values that must not be saved as they are: those in the memory of a primal that the call
+// writes.
+std::vector<bool> values_written_after(const Graph& joint) {
+  const AliasClasses classes(joint);
+  std::vector<bool> class_written(joint.values.size());
+  for (const GraphInput& input : joint.inputs) {
+    const auto primal = primal_of(input.role);
+    if (!primal) continue;
+    for (const GraphOutput& output : joint.outputs) {
+      const auto* mutated = std::get_if<MutatedInput>(&output.role);
+      if (mutated && mutated->of == *primal) class_written[classes.of(input.value).index] = true;
+    }
+  }
+  std::vector<bool> written(joint.values.size());
+  for (uint32_t i = 0; i < written.size(); ++i) written[i] = class_written[classes.of({i}).index];
+  return written;
+}
+
+c10::OperatorHandle find_operator(const char* name) {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "");
+}
+
+Node call(const c10::OperatorHandle& op, std::vector<Operand> args, ValueId result) {
+  const auto& parameters = op.schema().arguments();
+  for (size_t i = args.size(); i < parameters.size(); ++i)
+    args.emplace_back(parameters[i].default_value().value());
+  return {.op = op, .args = std::move(args), .results = {result}};
+}
+
+// Whether the elements lie in a row from the start of the memory on, in some order of the
+// dimensions.
+bool is_row_of_memory(const TensorType& type) {
+  std::vector<std::pair<int64_t, int64_t>> dims;  // stride, size
+  for (size_t i = 0; i < type.sizes.size(); ++i) dims.emplace_back(type.strides[i], type.sizes[i]);
+  std::sort(dims.begin(), dims.end());
+  int64_t expected = 1;
+  for (const auto& [stride, size] : dims) {
+    if (stride != expected) return false;
+    expected *= size;
+  }
+  return type.storage_offset == 0;
+}
+
+// Appends a node that copies the value with its sizes, strides and offset.
+ValueId save_a_copy(Graph& forward, ValueId value) {
+  const TensorType type = forward.type(value);
+  if (type.is_conj || type.is_neg) {
+    throw Refusal(
+        "a tensor with the lazy conjugate or negative bit is mutated and its value from "
+        "before is needed in backward (" +
+        to_text(type) + "): call `resolve_conj()` or `resolve_neg()` on it first");
+  }
+  const ValueId copy = add_value(forward, type);
+  // `copy` clones the memory that its first argument spans, offset and gaps included, and then
+  // writes the second argument into it; `clone` closes gaps.
+  forward.nodes.push_back(is_row_of_memory(type)
+                              ? call(find_operator("aten::clone"), {value}, copy)
+                              : call(find_operator("aten::copy"), {value, value}, copy));
+  return copy;
+}
+
+Graph cut_forward(const Graph& joint, const SavedValues& saved) {
+  Graph forward;
+  forward.values = joint.values;
+  for (const GraphInput& input : joint.inputs) {
+    if (!std::holds_alternative<Tangent>(input.role)) forward.inputs.push_back(input);
+  }
+  for (const Node& node : joint.nodes) {
+    if (node.phase == Phase::Forward) forward.nodes.push_back(node);
+  }
+  for (const GraphOutput& output : joint.outputs) {
+    if (!std::holds_alternative<Grad>(output.role)) forward.outputs.push_back(output);
+  }
+  const std::vector<bool> written_after = values_written_after(joint);
+  for (const ValueId value : saved) {
+    const ValueId kept = written_after[value.index] ? save_a_copy(forward, value) : value;
+    forward.outputs.push_back({kept, Saved{value}});
+  }
+  return forward;
+}
+
+void check_saved_values(const Graph& joint, const SavedValues& saved) {
+  std::vector<bool> is_forward(joint.values.size());
+  for (const GraphInput& input : joint.inputs)
+    is_forward[input.value.index] = primal_of(input.role).has_value();
+  for (const Node& node : joint.nodes) {
+    if (node.phase == Phase::Backward) continue;
+    for_each_definition(node, [&](ValueId value) { is_forward[value.index] = true; });
+  }
+  for (size_t i = 0; i < saved.size(); ++i) {
+    TORCH_CHECK(i == 0 || saved[i - 1] < saved[i],
+                "partition: saved values ascend, each once: expected one after ",
+                value_text(saved[i - 1]), ", got ", value_text(saved[i]));
+    TORCH_CHECK(saved[i].index < is_forward.size() && is_forward[saved[i].index],
+                "partition: expected a saved value that forward defines or a primal, got ",
+                value_text(saved[i]));
+  }
+}
+
+}  // namespace
+
+Partition partition(const Graph& joint, const SavedValues& saved) {
+  check_saved_values(joint, saved);
+  return {.forward = cut_forward(joint, saved), .backward = BackwardCut(joint, saved).cut()};
+}
+
+}  // namespace foregrad

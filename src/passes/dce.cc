@@ -1,0 +1,32 @@
+#include "passes/dce.h"
+
+#include <utility>
+#include <vector>
+
+#include "ops/schema.h"
+
+namespace foregrad {
+
+Graph dce(Graph graph) {
+  std::vector<bool> is_read(graph.values.size());
+  for (const GraphOutput& output : graph.outputs) {
+    if (output.value) is_read[output.value->index] = true;
+  }
+  std::vector<bool> stays(graph.nodes.size());
+  for (size_t i = graph.nodes.size(); i-- > 0;) {
+    const Node& node = graph.nodes[i];
+    bool needed = has_effects(node.op);
+    for_each_definition(node, [&](ValueId value) { needed = needed || is_read[value.index]; });
+    if (!needed) continue;
+    stays[i] = true;
+    for_each_read(node, [&](ValueId value) { is_read[value.index] = true; });
+  }
+  std::vector<Node> nodes;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (stays[i]) nodes.push_back(std::move(graph.nodes[i]));
+  }
+  graph.nodes = std::move(nodes);
+  return graph;
+}
+
+}  // namespace foregrad
