@@ -116,9 +116,8 @@ class Cse {
     for (GraphOutput& output : result.outputs) {
       if (!output.value) continue;
       const bool is_gradient = std::holds_alternative<Grad>(output.role);
-      output.value = is_gradient && lost_forward_memory(producer, *output.value)
-                         ? copy_memory_of(producer, *output.value)
-                         : renamed_[output.value->index];
+      output.value =
+          is_gradient ? copy_memory_of(producer, *output.value) : renamed_[output.value->index];
     }
     return result;
   }
@@ -222,7 +221,8 @@ class Cse {
   ValueId copy_memory_of(const Producers& producer, ValueId value) {
     if (const auto known = copies_.find(value); known != copies_.end()) return known->second;
     const auto id = producer[value.index];
-    if (!id || !is_pure(graph_.node(*id).op)) return renamed_[value.index];
+    if (!lost_forward_memory(producer, value) || !is_pure(graph_.node(*id).op))
+      return renamed_[value.index];
     Node copy = graph_.node(*id);
     copy.phase = Phase::Backward;
     for (uint32_t i = 0; i < copy.args.size(); ++i) {
