@@ -10,6 +10,7 @@
 #include <cstring>
 #include <new>
 #include <string>
+#include <system_error>
 
 #include "cli/doctor.h"
 #include "cli/explain.h"
@@ -73,6 +74,9 @@ ExitCode run_command_line(int argument_count, const char* const* arguments) {
     return check_output(parse_and_run(argument_count, arguments));
   } catch (const Failure& failure) {
     return fail(failure.code(), failure.what());
+  } catch (const std::system_error& error) {  // `fmt::print` throws it
+    return fail(ExitCode::kIo,
+                fmt::format("cannot write to standard output: {}.", error.code().message()));
   } catch (const c10::Error& error) {
     return fail(ExitCode::kInternal, error.what_without_backtrace());
   } catch (const std::bad_alloc&) {

@@ -42,7 +42,7 @@ double max_difference(const at::Tensor& a, const at::Tensor& b) {
 }  // namespace
 
 Learner::Learner(const LearnerOptions& options)
-    : memory_(*new MemoryAccount), random_(options.seed) {
+    : memory_(*new MemoryAccount), random_(options.seed), learning_rate_(options.learning_rate) {
   const ChargeTo charge(memory_);
   const RandomStream::Use use(random_);
   network_ = make_classifier(options.model, options.seed);
@@ -52,6 +52,10 @@ Learner::Learner(const LearnerOptions& options)
 }
 
 Learner::~Learner() = default;
+
+void Learner::scale_learning_rate(double factor) {
+  for (auto& group : optimizer_->param_groups()) group.options().set_lr(learning_rate_ * factor);
+}
 
 Learner::Step Learner::step(const LabelledImages& batch) {
   const RandomStream::Use use(random_);

@@ -47,6 +47,9 @@ class Learner {
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
 
+  /// Scales the learning rate of the steps that follow: 1 is the one in the options.
+  void scale_learning_rate(double factor);
+
   /// Trains on one batch.
   Step step(const LabelledImages& batch);
 
@@ -78,6 +81,7 @@ class Learner {
   MemoryAccount& memory_;  // never freed: blocks may outlive the learner
   RandomStream random_;
   std::shared_ptr<Classifier> network_;
+  double learning_rate_;
   std::unique_ptr<torch::optim::SGD> optimizer_;
   Loss loss_;
 };

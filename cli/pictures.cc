@@ -59,22 +59,22 @@ std::string quoted(std::string text) {
 
 std::string loss_script(const LossCurves& curves, const Format& format) {
   std::string script = fmt::format("set encoding utf8\nset terminal {}\n", format.gnuplot_terminal);
-  script += fmt::format("set title {} noenhanced\n", quoted(curves.title));
+  script += fmt::format("set title {} noenhanced font ',16'\n", quoted(curves.title));
   script +=
       "set xlabel 'step'\nset ylabel 'loss (mean cross entropy, log scale)'\nset logscale y\n"
       "set format y '%g'\nset ytics add (0.15, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5)\n"
       "set border 3 lc rgb '#555555'\nset tics nomirror out\nset grid lc rgb '#dddddd' lt 1\n"
-      "set key top right reverse Left samplen 3\nset xrange [0:*]\nset autoscale yfix\nset offsets "
-      "0, 0, 0, 0\n";
+      "set key top right reverse Left samplen 3\n"
+      "set autoscale xfix\nset offsets 0, 0, graph 0.05, graph 0.05\n";
   std::string plots;
   if (!curves.eager.empty()) {
     append_block(script, "eager", curves.eager);
-    plots += "$eager using 1:2 with lines lw 5 lc rgb '#f4b183' title 'eager'";
+    plots += "$eager using 1:2 with lines lw 6 lc rgb '#f7bf94' title 'eager'";
   }
   if (!curves.compiled.empty()) {
     append_block(script, "compiled", curves.compiled);
     plots += plots.empty() ? "" : ", ";
-    plots += "$compiled using 1:2 with lines lw 1 lc rgb '#1f3864' title 'compiled'";
+    plots += "$compiled using 1:2 with lines lw 0.8 lc rgb '#1f3864' title 'compiled'";
   }
   return script + "plot " + plots + "\n";
 }

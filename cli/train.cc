@@ -17,12 +17,17 @@ namespace {
 constexpr int64_t kMostWarmUpSteps = 10;
 constexpr int64_t kDefaultEpochs = 2;
 
-void take_step(Learner& learner, TrainRun& run, const LabelledImages& batch,
-               bool is_first_measured) {
-  if (is_first_measured) {
-    learner.reset_peak();
-  }
-  const Learner::Step step = learner.step(batch);
+/// What both learners get in one turn.
+struct Turn {
+  LabelledImages batch;
+  double learning_rate_factor;
+  bool is_first_measured;
+};
+
+void take_step(Learner& learner, TrainRun& run, const Turn& turn) {
+  if (turn.is_first_measured) learner.reset_peak();
+  learner.scale_learning_rate(turn.learning_rate_factor);
+  const Learner::Step step = learner.step(turn.batch);
   run.losses.push_back(step.loss);
   run.step_ms.push_back(step.ms);
 }
@@ -55,14 +60,16 @@ void run_steps(Learner* eager, Learner& compiled, Batches& batches, TrainResult&
   const InterruptGuard interrupt;
   Progress progress(progress_stream, "step", result.steps);
   for (int64_t i = 0; i < result.steps; ++i) {
-    const LabelledImages batch = batches.next();
-    const bool is_first_measured = i == result.warm_up_steps;
+    const Turn turn{
+        .batch = batches.next(),
+        .learning_rate_factor = 1 - static_cast<double>(i) / static_cast<double>(result.steps),
+        .is_first_measured = i == result.warm_up_steps};
     if (eager != nullptr && i % 2 == 0) {
-      take_step(*eager, *result.eager, batch, is_first_measured);
+      take_step(*eager, *result.eager, turn);
     }
-    take_step(compiled, result.compiled, batch, is_first_measured);
+    take_step(compiled, result.compiled, turn);
     if (eager != nullptr && i % 2 != 0) {
-      take_step(*eager, *result.eager, batch, is_first_measured);
+      take_step(*eager, *result.eager, turn);
     }
     progress.update(i + 1, note_on(result));
     interrupt.check();

@@ -51,9 +51,9 @@ struct TrainResult {
   bool is_as_eager() const;
 };
 
-/// Trains. The two ways take turns step by step, and turns in who goes first, so that what else the
-/// machine does hits both. Progress goes to `progress`. Ctrl-C throws a `Failure` of kind
-/// `kInterrupted`. Installs the counting allocator.
+/// Trains, the learning rate falling linearly towards 0. The two ways take turns step by step, and
+/// turns in who goes first, so that what else the machine does hits both. Progress goes to
+/// `progress`. Ctrl-C throws a `Failure` of kind `kInterrupted`. Installs the counting allocator.
 TrainResult train(const FashionMnist& data, const TrainOptions& options, std::FILE* progress);
 
 }  // namespace foregrad::cli

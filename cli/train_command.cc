@@ -49,7 +49,9 @@ void add_options(CLI::App& command, TrainCommand& values) {
       .add_option("--seed", options.learner.seed,
                   "Decides parameters, order of pictures and dropout")
       ->capture_default_str();
-  command.add_option("--lr", options.learner.learning_rate, "Learning rate of SGD")
+  command
+      .add_option("--lr", options.learner.learning_rate,
+                  "Learning rate of SGD at first; it falls linearly towards 0")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command.add_option("--momentum", options.learner.momentum, "Momentum of SGD")

@@ -39,37 +39,47 @@ TEST_F(AtomicFileTest, KeepsToTheUmask) {
 }
 
 TEST_F(AtomicFileTest, MissingFolder) {
-  expect_failure(ExitCode::kIo, [&] { write_file(folder_ / "no/a", "x"); }, "cannot write `", "no/a",
-                 "No such file or directory", "Make its folder first");
+  expect_failure(
+      ExitCode::kIo, [&] { write_file(folder_ / "no/a", "x"); }, "cannot write `", "no/a",
+      "No such file or directory", "Make its folder first");
 }
 
 TEST_F(AtomicFileTest, FolderIsAFile) {
   write_file(folder_ / "a", "x");
-  expect_failure(ExitCode::kIo, [&] { write_file(folder_ / "a/b", "x"); }, "Not a directory");
-  expect_failure(ExitCode::kIo, [&] { check_folder_is_writable(folder_ / "a/b"); }, "cannot write `", "Not a directory");
+  expect_failure(
+      ExitCode::kIo, [&] { write_file(folder_ / "a/b", "x"); }, "Not a directory");
+  expect_failure(
+      ExitCode::kIo, [&] { check_folder_is_writable(folder_ / "a/b"); }, "cannot write `",
+      "Not a directory");
 }
 
 TEST_F(AtomicFileTest, TargetIsAFolder) {
   std::filesystem::create_directories(folder_ / "a/b");
-  expect_failure(ExitCode::kIo, [&] { write_file(folder_ / "a", "x"); }, "Is a directory", "Choose another place");
+  expect_failure(
+      ExitCode::kIo, [&] { write_file(folder_ / "a", "x"); }, "Is a directory",
+      "Choose another place");
   EXPECT_EQ(folder_.entries(), 1);
 }
 
 TEST_F(AtomicFileTest, UnwritableFolder) {
   if (geteuid() == 0) {
-    expect_failure(ExitCode::kIo, [] { write_file("/proc/foregrad", "x"); }, "cannot write `/proc/foregrad`");
+    expect_failure(
+        ExitCode::kIo, [] { write_file("/proc/foregrad", "x"); }, "cannot write `/proc/foregrad`");
     return;
   }
   chmod(folder_.path().c_str(), 0500);
-  expect_failure(ExitCode::kIo, [&] { write_file(folder_ / "a", "x"); }, "Permission denied", "that you may write to");
+  expect_failure(
+      ExitCode::kIo, [&] { write_file(folder_ / "a", "x"); }, "Permission denied",
+      "that you may write to");
   chmod(folder_.path().c_str(), 0700);
 }
 
 TEST_F(AtomicFileTest, FullDisk) {
   const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
   ASSERT_GE(full, 0);
-  expect_failure(ExitCode::kIo, [&] { write_all(full, "x", "a.svg"); }, "cannot write `a.svg`", "No space left on device",
-                 "Free some space");
+  expect_failure(
+      ExitCode::kIo, [&] { write_all(full, "x", "a.svg"); }, "cannot write `a.svg`",
+      "No space left on device", "Free some space");
   close(full);
 }
 
@@ -81,8 +91,9 @@ TEST_F(AtomicFileTest, KeepsTheOldFileAndNoOtherWhenSpaceRunsOut) {
   rlimit small = before;
   small.rlim_cur = 1000;
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-  expect_failure(ExitCode::kIo, [&] { write_file(folder_ / "a", std::string(5000, 'x')); }, "File too large",
-                 "Free some space");
+  expect_failure(
+      ExitCode::kIo, [&] { write_file(folder_ / "a", std::string(5000, 'x')); }, "File too large",
+      "Free some space");
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, previous_handler);
   EXPECT_EQ(contents_of(folder_ / "a"), "old");

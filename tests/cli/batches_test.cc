@@ -14,11 +14,13 @@ namespace {
 /// Ten pictures whose pixels are their labels, 0 to 9.
 LabelledImages ten_pictures() {
   const at::Tensor labels = torch::arange(10);
-  return {.images = labels.to(at::kFloat).view({10, 1, 1, 1}).expand({10, 1, 2, 2}).clone(), .labels = labels};
+  return {.images = labels.to(at::kFloat).view({10, 1, 1, 1}).expand({10, 1, 2, 2}).clone(),
+          .labels = labels};
 }
 
 std::vector<int64_t> labels_of(const LabelledImages& batch) {
-  return {batch.labels.const_data_ptr<int64_t>(), batch.labels.const_data_ptr<int64_t>() + batch.count()};
+  return {batch.labels.const_data_ptr<int64_t>(),
+          batch.labels.const_data_ptr<int64_t>() + batch.count()};
 }
 
 TEST(BatchesTest, EachEpochHasEachPictureOnce) {
@@ -38,7 +40,8 @@ TEST(BatchesTest, EachEpochHasEachPictureOnce) {
 TEST(BatchesTest, PicturesKeepTheirLabels) {
   Batches batches(ten_pictures(), 10, 1);
   const LabelledImages batch = batches.next();
-  EXPECT_TRUE(batch.images.select(1, 0).select(1, 0).select(1, 0).equal(batch.labels.to(at::kFloat)));
+  EXPECT_TRUE(
+      batch.images.select(1, 0).select(1, 0).select(1, 0).equal(batch.labels.to(at::kFloat)));
 }
 
 TEST(BatchesTest, SeedDecidesTheOrder) {
@@ -61,8 +64,9 @@ TEST(BatchesTest, LeavesTheDefaultGeneratorAlone) {
 
 TEST(BatchesTest, RefusesBadSizes) {
   for (const int64_t size : {-1, 0, 11})
-    testing::expect_failure(ExitCode::kUsage, [&] { Batches(ten_pictures(), size, 1); }, "`--batch`",
-                            "expected from 1 to 10", "got " + std::to_string(size));
+    testing::expect_failure(
+        ExitCode::kUsage, [&] { Batches(ten_pictures(), size, 1); }, "`--batch`",
+        "expected from 1 to 10", "got " + std::to_string(size));
 }
 
 }  // namespace

@@ -22,7 +22,9 @@ class FashionMnistTest : public ::testing::Test {
 
   template <typename... Parts>
   void expect_refused(const Parts&... parts) {
-    expect_failure(ExitCode::kData, [&] { load_fashion_mnist(folder_.path()); }, kAdvice, "`--data-dir`", parts...);
+    expect_failure(
+        ExitCode::kData, [&] { load_fashion_mnist(folder_.path()); }, kAdvice, "`--data-dir`",
+        parts...);
   }
 
   testing::TemporaryFolder folder_;
@@ -33,7 +35,8 @@ TEST_F(FashionMnistTest, ScalesAndNormalises) {
   EXPECT_EQ(data.train.images.sizes(), (at::IntArrayRef{12, 1, 28, 28}));
   EXPECT_EQ(data.train.images.scalar_type(), at::kFloat);
   EXPECT_NEAR(data.train.images.min().item<double>(), (51 / 255.0 - 0.2860) / 0.3530, 1e-6);
-  EXPECT_TRUE(data.train.labels.equal(torch::tensor({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1}, at::kLong)));
+  EXPECT_TRUE(
+      data.train.labels.equal(torch::tensor({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1}, at::kLong)));
   EXPECT_EQ(data.test.count(), 3);
 }
 
@@ -43,18 +46,21 @@ TEST_F(FashionMnistTest, MissingFile) {
 }
 
 TEST_F(FashionMnistTest, MissingFolder) {
-  expect_failure(ExitCode::kData, [&] { load_fashion_mnist(folder_ / "nowhere"); }, "nowhere", "there is no such file",
-                 kAdvice);
+  expect_failure(
+      ExitCode::kData, [&] { load_fashion_mnist(folder_ / "nowhere"); }, "nowhere",
+      "there is no such file", kAdvice);
 }
 
 TEST_F(FashionMnistTest, WrongPictureSize) {
-  put_gzip(folder_ / "train-images-idx3-ubyte.gz", idx_header({1, 28, 32}) + std::string(28 * 32, 'a'));
+  put_gzip(folder_ / "train-images-idx3-ubyte.gz",
+           idx_header({1, 28, 32}) + std::string(28 * 32, 'a'));
   expect_refused("train-images-idx3-ubyte.gz", "expected pictures of 28 × 28, got 28 × 32");
 }
 
 TEST_F(FashionMnistTest, CountMismatch) {
   put_gzip(folder_ / "train-labels-idx1-ubyte.gz", idx_header({2}) + std::string(2, '\1'));
-  expect_refused("train-labels-idx1-ubyte.gz", "expected 12 labels", "`train-images-idx3-ubyte.gz`, got 2");
+  expect_refused("train-labels-idx1-ubyte.gz", "expected 12 labels",
+                 "`train-images-idx3-ubyte.gz`, got 2");
 }
 
 TEST_F(FashionMnistTest, LabelOutOfRange) {

@@ -49,36 +49,44 @@ TEST_F(GzipTest, ReadsContentsInParts) {
 }
 
 TEST_F(GzipTest, MissingFile) {
-  expect_failure(ExitCode::kData, [&] { read(); }, path_.string(), "there is no such file");
+  expect_failure(
+      ExitCode::kData, [&] { read(); }, path_.string(), "there is no such file");
 }
 
 TEST_F(GzipTest, FileBelowAFile) {
   put(folder_ / "plain", "x");
   path_ = folder_ / "plain/file.gz";
-  expect_failure(ExitCode::kData, [&] { read(); }, path_.string());
+  expect_failure(
+      ExitCode::kData, [&] { read(); }, path_.string());
 }
 
 TEST_F(GzipTest, FolderInsteadOfFile) {
   std::filesystem::create_directory(path_);
-  expect_failure(ExitCode::kData, [&] { read(); }, "expected a file, got a folder or a device");
+  expect_failure(
+      ExitCode::kData, [&] { read(); }, "expected a file, got a folder or a device");
 }
 
 TEST_F(GzipTest, NotGzip) {
   put(path_, "<html>not found</html>");
-  expect_failure(ExitCode::kData, [&] { read(); }, path_.string(), "expected a gzip file", "1f 8b", "got 3c 68");
+  expect_failure(
+      ExitCode::kData, [&] { read(); }, path_.string(), "expected a gzip file", "1f 8b",
+      "got 3c 68");
 }
 
 TEST_F(GzipTest, EmptyFile) {
   put(path_, "");
-  expect_failure(ExitCode::kData, [&] { read(); }, "expected a gzip file, got 0 bytes");
+  expect_failure(
+      ExitCode::kData, [&] { read(); }, "expected a gzip file, got 0 bytes");
 }
 
 TEST_F(GzipTest, TruncatedAnywhere) {
   put_gzip(path_, noise(5000));
   const std::string whole = testing::contents_of(path_);
-  for (const size_t bytes : {size_t{3}, size_t{10}, size_t{100}, whole.size() - 8, whole.size() - 1}) {
+  for (const size_t bytes :
+       {size_t{3}, size_t{10}, size_t{100}, whole.size() - 8, whole.size() - 1}) {
     put(path_, whole.substr(0, bytes));
-    expect_failure(ExitCode::kData, [&] { read(); }, path_.string(), "truncated");
+    expect_failure(
+        ExitCode::kData, [&] { read(); }, path_.string(), "truncated");
   }
 }
 
@@ -87,7 +95,8 @@ TEST_F(GzipTest, DamagedBytes) {
   std::string bytes = testing::contents_of(path_);
   bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 0x55);
   put(path_, bytes);
-  expect_failure(ExitCode::kData, [&] { read(); }, path_.string(), "damaged");
+  expect_failure(
+      ExitCode::kData, [&] { read(); }, path_.string(), "damaged");
 }
 
 TEST_F(GzipTest, DamagedCheckSum) {
@@ -95,7 +104,8 @@ TEST_F(GzipTest, DamagedCheckSum) {
   std::string bytes = testing::contents_of(path_);
   bytes[bytes.size() - 8] = static_cast<char>(bytes[bytes.size() - 8] ^ 1);
   put(path_, bytes);
-  expect_failure(ExitCode::kData, [&] { read(); }, "damaged", "incorrect data check");
+  expect_failure(
+      ExitCode::kData, [&] { read(); }, "damaged", "incorrect data check");
 }
 
 TEST_F(GzipTest, BoundOnContentsHolds) {

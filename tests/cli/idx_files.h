@@ -29,7 +29,8 @@ inline std::string idx_header(std::initializer_list<uint32_t> sizes) {
   return bytes;
 }
 
-/// Writes the four files of a data set that has `train` and `test` pictures; all pixels are 51, labels go round 0 to 9.
+/// Writes the four files of a data set that has `train` and `test` pictures; all pixels are 51,
+/// labels go round 0 to 9.
 inline void put_data_set(const std::filesystem::path& folder, uint32_t train, uint32_t test) {
   for (const auto& [part, count] : {std::pair{"train", train}, std::pair{"t10k", test}}) {
     std::string labels = idx_header({count});

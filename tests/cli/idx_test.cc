@@ -19,7 +19,8 @@ class IdxTest : public ::testing::Test {
   template <typename... Parts>
   void expect_refused(const std::string& contents, size_t rank, const Parts&... parts) {
     put_gzip(path_, contents);
-    expect_failure(ExitCode::kData, [&] { read_idx(path_, rank); }, "`" + path_.string() + "`", parts...);
+    expect_failure(
+        ExitCode::kData, [&] { read_idx(path_, rank); }, "`" + path_.string() + "`", parts...);
   }
 
   testing::TemporaryFolder folder_;
@@ -38,10 +39,13 @@ TEST_F(IdxTest, ReadsBigEndianSizes) {
   EXPECT_EQ(read_idx(path_, 1).sizes, (std::vector<int64_t>{258}));
 }
 
-TEST_F(IdxTest, Empty) { expect_refused("", 1, "truncated: expected 4 bytes of magic number, got 0"); }
+TEST_F(IdxTest, Empty) {
+  expect_refused("", 1, "truncated: expected 4 bytes of magic number, got 0");
+}
 
 TEST_F(IdxTest, WrongMagic) {
-  expect_refused("PK\x03\x04 and so on", 3, "expected an IDX file", "00 00 08 03", "got 50 4b 03 04");
+  expect_refused("PK\x03\x04 and so on", 3, "expected an IDX file", "00 00 08 03",
+                 "got 50 4b 03 04");
 }
 
 TEST_F(IdxTest, WrongElementType) {
@@ -50,10 +54,13 @@ TEST_F(IdxTest, WrongElementType) {
   expect_refused(bytes, 1, "expected the IDX element type 08 (unsigned byte), got 0d");
 }
 
-TEST_F(IdxTest, WrongRank) { expect_refused(idx_header({1}) + "a", 3, "expected 3 dimensions, got 1"); }
+TEST_F(IdxTest, WrongRank) {
+  expect_refused(idx_header({1}) + "a", 3, "expected 3 dimensions, got 1");
+}
 
 TEST_F(IdxTest, TruncatedSizes) {
-  expect_refused(idx_header({1, 2, 3}).substr(0, 14), 3, "truncated: expected 12 bytes of sizes, got 10");
+  expect_refused(idx_header({1, 2, 3}).substr(0, 14), 3,
+                 "truncated: expected 12 bytes of sizes, got 10");
 }
 
 TEST_F(IdxTest, TruncatedValues) {
@@ -64,7 +71,9 @@ TEST_F(IdxTest, TrailingValues) {
   expect_refused(idx_header({2, 2}) + "abcde", 2, "expected 4 values for sizes [2, 2], got more");
 }
 
-TEST_F(IdxTest, ZeroSize) { expect_refused(idx_header({0, 28, 28}), 3, "expected sizes of at least 1, got [0, 28, 28]"); }
+TEST_F(IdxTest, ZeroSize) {
+  expect_refused(idx_header({0, 28, 28}), 3, "expected sizes of at least 1, got [0, 28, 28]");
+}
 
 TEST_F(IdxTest, AbsurdSizes) {
   expect_refused(idx_header({0xffffffff, 0xffffffff, 0xffffffff}) + "a", 3,

@@ -15,7 +15,8 @@ TEST_P(InterruptTest, FirstSignalIsNoted) {
   const InterruptGuard guard;
   guard.check();
   std::raise(GetParam());
-  testing::expect_failure(ExitCode::kInterrupted, [&] { guard.check(); }, "interrupted; nothing was written");
+  testing::expect_failure(
+      ExitCode::kInterrupted, [&] { guard.check(); }, "interrupted; nothing was written");
 }
 
 TEST_P(InterruptTest, SecondSignalEndsTheProcess) {

@@ -24,14 +24,16 @@ TEST_P(ModelsTest, SeedDecidesTheParameters) {
 
 TEST_P(ModelsTest, EveryParameterGetsAGradient) {
   auto network = make_classifier(GetParam(), 1);
-  cross_entropy(network->forward(at::randn({8, 1, 28, 28})), at::randint(10, {8}, at::kLong)).backward();
+  cross_entropy(network->forward(at::randn({8, 1, 28, 28})), at::randint(10, {8}, at::kLong))
+      .backward();
   for (const auto& parameter : network->named_parameters()) {
     ASSERT_TRUE(parameter.value().grad().defined()) << parameter.key();
     EXPECT_GT(parameter.value().grad().abs().sum().item<double>(), 0) << parameter.key();
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ModelsTest, ::testing::ValuesIn(model_names()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(All, ModelsTest, ::testing::ValuesIn(model_names()),
+                         [](const auto& info) { return info.param; });
 
 TEST(ModelsTest, CnnDropsOutAndKeepsRunningStatistics) {
   auto network = make_classifier("cnn", 1);
@@ -43,7 +45,8 @@ TEST(ModelsTest, CnnDropsOutAndKeepsRunningStatistics) {
 }
 
 TEST(ModelsTest, UnknownName) {
-  testing::expect_failure(ExitCode::kUsage, [] { make_classifier("gpt", 0); }, "`--model`", "mlp, cnn", "`gpt`");
+  testing::expect_failure(
+      ExitCode::kUsage, [] { make_classifier("gpt", 0); }, "`--model`", "mlp, cnn", "`gpt`");
 }
 
 TEST(ModelsTest, CrossEntropyIsTheUsualOne) {

@@ -16,8 +16,8 @@ namespace {
 
 using testing::contents_of;
 using testing::expect_failure;
-using testing::put;
 using ::testing::HasSubstr;
+using testing::put;
 
 constexpr const char* kDot = "digraph g { a -> b }";
 
@@ -51,7 +51,8 @@ TEST_F(PicturesTest, DrawsLosses) {
   EXPECT_EQ(draw_losses(curves(), folder_ / "loss"),
             (std::vector<std::filesystem::path>{folder_ / "loss.svg", folder_ / "loss.png"}));
   const std::string svg = contents_of(folder_ / "loss.svg");
-  for (const char* text : {"it&#39;s a title", ">eager<", ">compiled<", ">step<"}) EXPECT_THAT(svg, HasSubstr(text));
+  for (const char* text : {"it&#39;s a title", ">eager<", ">compiled<", ">step<"})
+    EXPECT_THAT(svg, HasSubstr(text));
   EXPECT_TRUE(contents_of(folder_ / "loss.png").starts_with("\x89PNG"));
   EXPECT_EQ(folder_.entries(), 2);
 }
@@ -76,41 +77,54 @@ TEST_F(PicturesTest, DrawsGraphs) {
 }
 
 TEST_F(PicturesTest, BadGraph) {
-  expect_failure(ExitCode::kIo, [&] { draw_graph("digraph {", folder_ / "graph"); }, "`dot` ended with code 1", "syntax error");
+  expect_failure(
+      ExitCode::kIo, [&] { draw_graph("digraph {", folder_ / "graph"); }, "`dot` ended with code 1",
+      "syntax error");
   EXPECT_EQ(folder_.entries(), 0);
 }
 
 TEST_F(PicturesTest, MissingTools) {
   const Path nothing(folder_.path().string());
-  expect_failure(ExitCode::kIo, [&] { draw_losses(curves(), folder_ / "loss"); }, "`gnuplot` is not on PATH",
-                 "Install the package `gnuplot-nox`");
-  expect_failure(ExitCode::kIo, [&] { draw_graph(kDot, folder_ / "graph"); }, "`dot` is not on PATH",
-                 "Install the package `graphviz`");
-  expect_failure(ExitCode::kIo, [&] { check_can_draw(folder_.path()); }, "`gnuplot` is not on PATH");
+  expect_failure(
+      ExitCode::kIo, [&] { draw_losses(curves(), folder_ / "loss"); }, "`gnuplot` is not on PATH",
+      "Install the package `gnuplot-nox`");
+  expect_failure(
+      ExitCode::kIo, [&] { draw_graph(kDot, folder_ / "graph"); }, "`dot` is not on PATH",
+      "Install the package `graphviz`");
+  expect_failure(
+      ExitCode::kIo, [&] { check_can_draw(folder_.path()); }, "`gnuplot` is not on PATH");
 }
 
 TEST_F(PicturesTest, HalfAPictureIsNotKept) {
   put_program("dot", "echo '<?xml and no end'");
   const Path fake((folder_ / "bin").string());
-  expect_failure(ExitCode::kIo, [&] { draw_graph(kDot, folder_ / "graph"); }, "`dot`", "expected a whole picture of kind svg");
+  expect_failure(
+      ExitCode::kIo, [&] { draw_graph(kDot, folder_ / "graph"); }, "`dot`",
+      "expected a whole picture of kind svg");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "graph.svg"));
 }
 
 TEST_F(PicturesTest, EmptyPictureIsNotKept) {
   put_program("gnuplot", "exit 0");
   const Path fake((folder_ / "bin").string());
-  expect_failure(ExitCode::kIo, [&] { draw_losses(curves(), folder_ / "loss"); }, "got 0 bytes of something else");
+  expect_failure(
+      ExitCode::kIo, [&] { draw_losses(curves(), folder_ / "loss"); },
+      "got 0 bytes of something else");
 }
 
 TEST_F(PicturesTest, UnwritableFolder) {
-  expect_failure(ExitCode::kIo, [&] { draw_graph(kDot, folder_ / "no/graph"); }, "cannot write `", "no/graph.svg");
+  expect_failure(
+      ExitCode::kIo, [&] { draw_graph(kDot, folder_ / "no/graph"); }, "cannot write `",
+      "no/graph.svg");
   put(folder_ / "file", "");
-  expect_failure(ExitCode::kIo, [&] { check_can_draw(folder_ / "file/pictures"); }, "cannot write `", "Not a directory");
+  expect_failure(
+      ExitCode::kIo, [&] { check_can_draw(folder_ / "file/pictures"); }, "cannot write `",
+      "Not a directory");
 }
 
 TEST_F(PicturesTest, SpaceRunsOut) {
-  // The limit must not hit the drawing programs' own files: it is set for what is written here only, so draw with a
-  // program that writes nothing but its output.
+  // The limit must not hit the drawing programs' own files: it is set for what is written here
+  // only, so draw with a program that writes nothing but its output.
   put_program("dot", "printf '<?xml%2000s</svg>' x");
   const std::string path = (folder_ / "bin").string() + ":" + std::getenv("PATH");
   const Path fake(path);
@@ -120,8 +134,9 @@ TEST_F(PicturesTest, SpaceRunsOut) {
   rlimit small = before;
   small.rlim_cur = 1000;
   setrlimit(RLIMIT_FSIZE, &small);
-  expect_failure(ExitCode::kIo, [&] { draw_graph(kDot, folder_ / "graph"); }, "cannot write `", "graph.svg",
-                 "File too large", "Free some space");
+  expect_failure(
+      ExitCode::kIo, [&] { draw_graph(kDot, folder_ / "graph"); }, "cannot write `", "graph.svg",
+      "File too large", "Free some space");
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, previous_handler);
   EXPECT_EQ(folder_.entries(), 1);  // bin

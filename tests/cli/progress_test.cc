@@ -73,7 +73,8 @@ TEST(ProgressTest, BarOnATerminalIsRemovedAtTheEnd) {
   {
     Progress progress(terminal.stream(), "step", 10);
     progress.update(5, "loss 1");
-    EXPECT_THAT(terminal.written(), HasSubstr("[===============               ] step 5/10  loss 1"));
+    EXPECT_THAT(terminal.written(),
+                HasSubstr("[===============               ] step 5/10  loss 1"));
   }
   EXPECT_EQ(terminal.written(), "\r\x1b[K");
 }

@@ -29,24 +29,36 @@ TEST(SubprocessTest, ChildThatReadsNothing) {
 TEST(SubprocessTest, MissingProgram) {
   for (const auto& action : {+[] { run_program({"foregrad-no-such"}, "", "some-package"); },
                              +[] { check_program_exists("foregrad-no-such", "some-package"); }})
-    expect_failure(ExitCode::kIo, action, "`foregrad-no-such` is not on PATH", "Install the package `some-package`");
+    expect_failure(ExitCode::kIo, action, "`foregrad-no-such` is not on PATH",
+                   "Install the package `some-package`");
   check_program_exists("cat", "coreutils");
 }
 
 TEST(SubprocessTest, ProgramThatFails) {
-  expect_failure(ExitCode::kIo, [] { run_program({"sh", "-c", "echo bad thing >&2; exit 3"}, "", "dash"); },
-                 "`sh` ended with code 3", "bad thing");
+  expect_failure(
+      ExitCode::kIo,
+      [] {
+        run_program({"sh", "-c", "echo bad thing >&2; exit 3"}, "", "dash");
+      },
+      "`sh` ended with code 3", "bad thing");
 }
 
 TEST(SubprocessTest, ProgramThatIsKilled) {
-  expect_failure(ExitCode::kIo, [] { run_program({"sh", "-c", "kill -9 $$"}, "", "dash"); }, "`sh` was killed by signal 9");
+  expect_failure(
+      ExitCode::kIo,
+      [] {
+        run_program({"sh", "-c", "kill -9 $$"}, "", "dash");
+      },
+      "`sh` was killed by signal 9");
 }
 
 TEST(SubprocessTest, ProgramThatCannotBeRun) {
   const testing::TemporaryFolder folder;
   const std::string path = (folder / "script").string();
   testing::put(path, "#!/bin/sh\n");
-  expect_failure(ExitCode::kIo, [&] { run_program({path}, "", "none"); }, "cannot be started: Permission denied");
+  expect_failure(
+      ExitCode::kIo, [&] { run_program({path}, "", "none"); },
+      "cannot be started: Permission denied");
 }
 
 }  // namespace
