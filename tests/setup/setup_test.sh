@@ -43,13 +43,13 @@ begin() {
   fake python3 'if [[ "$1 $2" == "-m pip" ]]; then shift 2; exec "$(dirname "$0")/pip" "$@"; fi
 exec '"$real_python"' "$@"'
   fake pip 'echo pip "$@" >>'"$scratch/$name/pip-calls"'
-while [[ "$1" != --dest ]]; do shift; done
-cp '"$scratch"'/wheels/*.whl "$2"'
+while (($# > 0)) && [[ "$1" != --dest ]]; do shift; done
+(($# == 0)) || cp '"$scratch"'/wheels/*.whl "$2"'
 }
 
 run() {
   output="$(PATH="$bin:$PATH" FOREGRAD_CACHE="$cache" FOREGRAD_REQUIREMENTS="$scratch/requirements.txt" \
-    "$@" bash "$setup" libtorch 2>&1)"
+    "$@" timeout 60 bash "$setup" "${part:-libtorch}" 2>&1)"
   status=$?
 }
 
@@ -65,7 +65,8 @@ says() { [[ "$output" == *"$1"* ]]; }
 # An error as it must be, and no libtorch in the cache.
 check_error() {
   check "ends with an error" '((status == 1))'
-  check "says \`$1\`" "says '$1'"
+  local expected_text="$1"
+  check "says \`$1\`" 'says "$expected_text"'
   check "names where, expected, got and what to do" \
     'says "where: " && says "expected: " && says "got: " && says "to do: "'
   check "leaves no libtorch" '[[ ! -e "$cache/torch-2.15.0" ]]'
@@ -105,8 +106,8 @@ check_error 'not the pinned one'
 check "shows both hashes" 'says aaaa && says bbbb'
 
 begin wrong_hash_on_disk
-fake pip 'while [[ "$1" != --dest ]]; do shift; done
-cp '"$scratch"'/wheels/*.whl "$2"; echo x >>"$2"/torch-2.15.0-py3-none-any.whl'
+fake pip 'while (($# > 0)) && [[ "$1" != --dest ]]; do shift; done
+(($# == 0)) || cp '"$scratch"'/wheels/*.whl "$2"; echo x >>"$2"/torch-2.15.0-py3-none-any.whl'
 run env
 check_error 'not the pinned one'
 check "removes the wrong file" '! compgen -G "$cache/downloads/torch-*.whl" >/dev/null'
@@ -155,6 +156,32 @@ check "takes \`Torch_DIR\` as it is" '((status == 0)) && says "yours"'
 check "downloads nothing" '[[ ! -e "$scratch/own_libtorch/pip-calls" && ! -e "$cache" ]]'
 run env CMAKE_PREFIX_PATH="$scratch/nothing"
 check "downloads when no prefix holds one" '((status == 0)) && [[ -e "$cache/torch-2.15.0" ]]'
+
+# Packages: nothing of the distribution's is there, `apt-get` and `sudo` are fakes.
+part=packages
+begin packages
+fake dpkg-query 'exit 1'
+fake sudo 'exec "$@"'
+fake apt-get 'echo "$*" >>'"$scratch/packages/apt-calls"
+run env
+check "succeeds" '((status == 0))'
+check "installs what is missing" 'grep -q "install.*libspdlog-dev.*dataset-fashion-mnist" "$scratch/packages/apt-calls"'
+check "updates the lists first" 'head -1 "$scratch/packages/apt-calls" | grep -q update'
+check "leaves alone what is there" '! grep -q "install.* python3 " "$scratch/packages/apt-calls"'
+
+begin packages_all_there
+fake dpkg-query 'echo installed'
+fake apt-get 'echo "$*" >>'"$scratch/packages_all_there/apt-calls"
+run env
+check "does nothing" '((status == 0)) && [[ -z "$output" && ! -e "$scratch/packages_all_there/apt-calls" ]]'
+
+begin packages_fail
+fake dpkg-query 'exit 1'
+fake sudo 'exec "$@"'
+fake apt-get '[[ "$*" != *install* ]]'
+run env
+check_error '`apt-get install` failed'
+check "mentions universe" 'says universe'
 
 if ((failures > 0)); then
   printf '%s checks failed\n' "$failures"
