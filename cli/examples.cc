@@ -22,8 +22,7 @@ Report run_pointwise() {
       compile([](const at::Tensor& x,
                  const at::Tensor& y) -> at::Tensor { return (x * y.sin() + x.exp()).sum(); },
               CompileOptions{});
-  const auto options = at::TensorOptions(at::kFloat).requires_grad(true);
-  compiled(at::randn({64}, options), at::randn({64}, options)).backward();
+  compiled(at::randn({64}).requires_grad_(), at::randn({64}).requires_grad_()).backward();
   return compiled.report();
 }
 
@@ -59,7 +58,7 @@ Report run_view() {
   auto compiled =
       compile([](const at::Tensor& x) -> at::Tensor { return x.transpose(0, 1).slice(0, 0, 2); },
               CompileOptions{});
-  const at::Tensor x = at::randn({3, 4}, at::TensorOptions(at::kFloat).requires_grad(true));
+  const at::Tensor x = at::randn({3, 4}).requires_grad_();
   const at::Tensor y = compiled(x);
   y.backward(at::ones(y.sizes()));
   return compiled.report();

@@ -43,8 +43,8 @@ double max_difference(const at::Tensor& a, const at::Tensor& b) {
 
 Learner::Learner(const LearnerOptions& options)
     : memory_(*new MemoryAccount), random_(options.seed), learning_rate_(options.learning_rate) {
-  const ChargeTo charge(memory_);
   const RandomStream::Use use(random_);
+  const ChargeTo charge(memory_);
   network_ = make_classifier(options.model, options.seed);
   optimizer_ = std::make_unique<torch::optim::SGD>(
       network_->parameters(),

@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "cli/atomic_file.h"
 #include "cli/failure.h"
@@ -41,11 +43,14 @@ void check_is_whole(std::string_view picture, const Format& format, const char* 
   }
 }
 
+/// Tells whether a logarithmic scale has a place for the loss.
+bool is_drawable(double loss) { return std::isfinite(loss) && loss > 0; }
+
 void append_block(std::string& script, const char* name, const std::vector<double>& losses) {
   script += fmt::format("${} << EOD\n", name);
   for (size_t i = 0; i < losses.size(); ++i) {
-    script += std::isfinite(losses[i]) ? fmt::format("{} {:.9g}\n", i + 1, losses[i])
-                                       : fmt::format("{} NaN\n", i + 1);
+    script += is_drawable(losses[i]) ? fmt::format("{} {:.9g}\n", i + 1, losses[i])
+                                     : fmt::format("{} NaN\n", i + 1);
   }
   script += "EOD\n";
 }
@@ -57,6 +62,23 @@ std::string quoted(std::string text) {
   return "'" + text + "'";
 }
 
+/// Returns the range that holds all losses, with a margin; gnuplot finds none where there is
+/// nothing to show.
+std::string y_range(const LossCurves& curves) {
+  double low = std::numeric_limits<double>::infinity();
+  double high = 0;
+  for (const auto* losses : {&curves.eager, &curves.compiled}) {
+    for (const double loss : *losses) {
+      if (is_drawable(loss)) {
+        low = std::min(low, loss);
+        high = std::max(high, loss);
+      }
+    }
+  }
+  return high == 0 ? "set yrange [0.1:10]\n"
+                   : fmt::format("set yrange [{:.9g}:{:.9g}]\n", low / 1.1, high * 1.1);
+}
+
 std::string loss_script(const LossCurves& curves, const Format& format) {
   std::string script = fmt::format("set encoding utf8\nset terminal {}\n", format.gnuplot_terminal);
   script += fmt::format("set title {} noenhanced font ',16'\n", quoted(curves.title));
@@ -65,7 +87,8 @@ std::string loss_script(const LossCurves& curves, const Format& format) {
       "set format y '%g'\nset ytics add (0.15, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5)\n"
       "set border 3 lc rgb '#555555'\nset tics nomirror out\nset grid lc rgb '#dddddd' lt 1\n"
       "set key top right reverse Left samplen 3\n"
-      "set autoscale xfix\nset offsets 0, 0, graph 0.05, graph 0.05\n";
+      "set autoscale xfix\n";
+  script += y_range(curves);
   std::string plots;
   if (!curves.eager.empty()) {
     append_block(script, "eager", curves.eager);

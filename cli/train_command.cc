@@ -48,6 +48,7 @@ void add_options(CLI::App& command, TrainCommand& values) {
   command
       .add_option("--seed", options.learner.seed,
                   "Decides parameters, order of pictures and dropout")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command
       .add_option("--lr", options.learner.learning_rate,

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "cli/failure.h"
 
@@ -18,7 +19,8 @@ void expect_failure(ExitCode code, const Action& action, const Parts&... parts) 
   } catch (const Failure& failure) {
     EXPECT_EQ(failure.code(), code) << failure.what();
     const std::string message = failure.what();
-    (EXPECT_THAT(message, ::testing::HasSubstr(parts)), ...);
+    for (const std::string& part : std::vector<std::string>{parts...})
+      EXPECT_THAT(message, ::testing::HasSubstr(part));
     return;
   }
   ADD_FAILURE() << "expected a failure";

@@ -51,7 +51,7 @@ TEST_F(PicturesTest, DrawsLosses) {
   EXPECT_EQ(draw_losses(curves(), folder_ / "loss"),
             (std::vector<std::filesystem::path>{folder_ / "loss.svg", folder_ / "loss.png"}));
   const std::string svg = contents_of(folder_ / "loss.svg");
-  for (const char* text : {"it&#39;s a title", ">eager<", ">compiled<", ">step<"})
+  for (const char* text : {"it's a title", ">eager<", ">compiled<", ">step<"})
     EXPECT_THAT(svg, HasSubstr(text));
   EXPECT_TRUE(contents_of(folder_ / "loss.png").starts_with("\x89PNG"));
   EXPECT_EQ(folder_.entries(), 2);

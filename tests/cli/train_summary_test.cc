@@ -66,8 +66,8 @@ TEST(TrainSummaryTest, JsonHasEveryMember) {
 }
 
 TEST(TrainSummaryTest, HelpDescribesEveryMember) {
-  for (const auto& item : to_json(compared()).items())
-    EXPECT_THAT(kTrainJsonHelp, HasSubstr(item.key()));
+  const nlohmann::ordered_json json = to_json(compared());
+  for (const auto& item : json.items()) EXPECT_THAT(kTrainJsonHelp, HasSubstr(item.key()));
 }
 
 TEST(TrainSummaryTest, JsonWithoutEagerRunHasNulls) {

@@ -64,10 +64,12 @@ TEST(TrainTest, DifferencesAndFallBacksFail) {
 TEST(TrainTest, BatchLargerThanTheDataSet) {
   const testing::TemporaryFolder folder;
   testing::put_data_set(folder.path(), 20, 10);
+  TrainOptions options;
+  options.batch_size = 21;
   const FashionMnist data = load_fashion_mnist(folder.path());
   testing::expect_failure(
-      ExitCode::kUsage, [&] { train(data, {.batch_size = 21}, stderr); }, "`--batch`",
-      "from 1 to 20", "got 21");
+      ExitCode::kUsage, [&] { train(data, options, stderr); }, "`--batch`", "from 1 to 20",
+      "got 21");
 }
 
 }  // namespace
