@@ -70,8 +70,12 @@ ExitCode check_output(ExitCode code) {
 }  // namespace
 
 ExitCode run_command_line(int argument_count, const char* const* arguments) {
+  return run_reporting_errors([&] { return parse_and_run(argument_count, arguments); });
+}
+
+ExitCode run_reporting_errors(const std::function<ExitCode()>& action) {
   try {
-    return check_output(parse_and_run(argument_count, arguments));
+    return check_output(action());
   } catch (const Failure& failure) {
     return fail(failure.code(), failure.what());
   } catch (const std::system_error& error) {  // `fmt::print` throws it

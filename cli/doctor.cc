@@ -67,12 +67,7 @@ ExitCode run() {
   print_environment("OMP_NUM_THREADS");
   print_environment("OMP_WAIT_POLICY");
   print_environment("FOREGRAD_LOG");
-  print_row("trace key", check.trace_key);
-  print_row("self-check", check.ok ? "passed" : "FAILED");
-  for (const std::string& line : check.lines) {
-    fmt::print("  {}\n", line);
-  }
-  return check.ok ? ExitCode::kOk : ExitCode::kMismatch;
+  return print_self_check(check);
 }
 
 }  // namespace
@@ -92,6 +87,15 @@ std::vector<std::string> cpu_features(std::string_view cpuinfo) {
 std::string cpu_name(std::string_view cpuinfo) {
   const std::string_view name = cpuinfo_line(cpuinfo, "model name");
   return name.empty() ? "unknown" : std::string(name);
+}
+
+ExitCode print_self_check(const SelfCheck& check) {
+  print_row("trace key", check.trace_key);
+  print_row("self-check", check.ok ? "passed" : "FAILED");
+  for (const std::string& line : check.lines) {
+    fmt::print("  {}\n", line);
+  }
+  return check.ok ? ExitCode::kOk : ExitCode::kMismatch;
 }
 
 void add_doctor_command(CLI::App& application, ExitCode& result) {

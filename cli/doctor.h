@@ -1,6 +1,8 @@
 // `foregrad doctor`.
 #pragma once
 
+#include <foregrad/self_check.h>
+
 #include <CLI/CLI.hpp>
 #include <string>
 #include <string_view>
@@ -16,6 +18,9 @@ std::vector<std::string> cpu_features(std::string_view cpuinfo);
 
 /// Returns the processor's name in the text of /proc/cpuinfo, or `unknown`.
 std::string cpu_name(std::string_view cpuinfo);
+
+/// Prints the outcome and returns `kOk`, or `kMismatch` if the check failed.
+ExitCode print_self_check(const SelfCheck& check);
 
 /// Adds the command to the application. When the command line names it, `result` becomes its exit
 /// code: `kMismatch` if the self-check fails.

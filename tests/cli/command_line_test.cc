@@ -2,9 +2,15 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <torch/torch.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <functional>
+#include <new>
+#include <stdexcept>
+#include <system_error>
 
 #include "command_run.h"
 
@@ -47,6 +53,28 @@ TEST(CommandLineTest, BadUse) {
   EXPECT_EQ(unknown.code, ExitCode::kUsage);
   EXPECT_THAT(unknown.errors, StartsWith("foregrad: error: "));
   EXPECT_EQ(run_command({"doctor", "--nonsense"}).code, ExitCode::kUsage);
+}
+
+TEST(CommandLineTest, ExceptionsBecomeMessagesAndCodes) {
+  const auto run = [](const std::function<void()>& thrower, ExitCode expected) {
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(run_reporting_errors([&] {
+                thrower();
+                return ExitCode::kOk;
+              }),
+              expected);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(run([] {}, ExitCode::kOk), "");
+  EXPECT_EQ(run([] { throw Failure(ExitCode::kData, "a"); }, ExitCode::kData),
+            "foregrad: error: a\n");
+  EXPECT_EQ(run([] { TORCH_CHECK(false, "b"); }, ExitCode::kInternal), "foregrad: error: b\n");
+  EXPECT_EQ(run([] { throw std::bad_alloc(); }, ExitCode::kInternal),
+            "foregrad: error: out of memory.\n");
+  EXPECT_EQ(run([] { throw std::runtime_error("c"); }, ExitCode::kInternal),
+            "foregrad: error: c\n");
+  EXPECT_EQ(run([] { throw std::system_error(ENOSPC, std::generic_category()); }, ExitCode::kIo),
+            "foregrad: error: cannot write to standard output: No space left on device.\n");
 }
 
 TEST(CommandLineTest, StandardOutputThatIsFull) {

@@ -26,6 +26,19 @@ TEST(DoctorTest, ReadsCpuinfoOfOtherKinds) {
   EXPECT_TRUE(cpu_features("flags").empty());
 }
 
+TEST(DoctorTest, FailedSelfCheck) {
+  SelfCheck check;
+  check.ok = false;
+  check.libtorch_version = "9.9";
+  check.trace_key = "Some key";
+  check.lines = {"the key is taken"};
+  ::testing::internal::CaptureStdout();
+  EXPECT_EQ(print_self_check(check), ExitCode::kMismatch);
+  const std::string output = ::testing::internal::GetCapturedStdout();
+  for (const char* text : {"Some key", "self-check          FAILED", "  the key is taken\n"})
+    EXPECT_THAT(output, HasSubstr(text));
+}
+
 TEST(DoctorTest, PrintsVersionsAndPasses) {
   const testing::CommandRun run = run_command({"doctor"});
   EXPECT_EQ(run.code, ExitCode::kOk) << run.errors;

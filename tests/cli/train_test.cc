@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdio>
 
 #include "expect_failure.h"
 #include "small_training.h"
@@ -59,6 +60,27 @@ TEST(TrainTest, DifferencesAndFallBacksFail) {
   EXPECT_FALSE(result.is_as_eager());
   result.difference = {.max_loss = 0, .max_parameter = 1e-9};
   EXPECT_FALSE(result.is_as_eager());
+}
+
+TEST(TrainTest, InterruptStopsBetweenSteps) {
+  const testing::TemporaryFolder folder;
+  testing::put_data_set(folder.path(), 20, 10);
+  const FashionMnist data = load_fashion_mnist(folder.path());
+  // A stream that raises the signal as soon as progress is written to it.
+  const cookie_io_functions_t functions{.read = nullptr,
+                                        .write = [](void*, const char*, size_t bytes) -> ssize_t {
+                                          std::raise(SIGINT);
+                                          return static_cast<ssize_t>(bytes);
+                                        },
+                                        .seek = nullptr,
+                                        .close = nullptr};
+  std::FILE* stream = fopencookie(nullptr, "w", functions);
+  TrainOptions options;
+  options.steps = 1'000'000;
+  options.batch_size = 8;
+  testing::expect_failure(
+      ExitCode::kInterrupted, [&] { train(data, options, stream); }, "interrupted");
+  std::fclose(stream);
 }
 
 TEST(TrainTest, BatchLargerThanTheDataSet) {
