@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace foregrad::cli {
@@ -21,8 +22,8 @@ size_t terminal_columns(std::FILE* stream) {
 
 std::string seconds_left(std::chrono::steady_clock::duration passed, int64_t done, int64_t total) {
   const double seconds = std::chrono::duration<double>(passed).count();
-  const auto left = static_cast<int64_t>(
-      seconds / static_cast<double>(done) * static_cast<double>(total - done) + 0.5);
+  const long left =
+      std::lround(seconds / static_cast<double>(done) * static_cast<double>(total - done));
   return fmt::format("{}:{:02} left", left / 60, left % 60);
 }
 

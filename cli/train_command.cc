@@ -59,7 +59,9 @@ void add_options(CLI::App& command, TrainCommand& values) {
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   command
-      .add_option("--threads", values.threads, "Threads for operators (default: libtorch's choice)")
+      .add_option("--threads", values.threads,
+                  "Threads for operators (default: libtorch's choice). Beside other busy programs "
+                  "set OMP_WAIT_POLICY=passive in the environment")
       ->check(CLI::Range(1, 1024));
   command.add_flag("--compare", options.compare,
                    "Train eagerly too, side by side from the same seed, and compare");
