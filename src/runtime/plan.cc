@@ -1,0 +1,353 @@
+// Problem. A run through ATen must hold no tensor longer than the graph needs it, and must cost
+// little beside the kernels.
+//
+// Idea. All that depends on the graph alone is decided once:
+//
+// - Values live in registers, numbered from 0. A walk backward over the nodes finds each value's
+//   last use; a walk forward gives each value that is read a register that is free then. Input i
+//   starts in register i, so the vector of inputs itself becomes the register file.
+// - The last use moves the tensor out of its register onto the stack. ATen then holds the only
+//   reference, and the tensor dies with the call. A use that is not the last copies a reference.
+// - Literals become the stack entries that they will be. A run only copies them.
+// - A node that overwrites calls the in-place variant, whose result is the argument itself.
+//
+// Cost. Linear in the graph to compile; a run allocates the register file, the stack, the outputs,
+// and the lists that operators take. Runs share nothing that changes, so they need no lock.
+#include "runtime/plan.h"
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/List.h>
+#include <ATen/core/function_schema.h>
+#include <ATen/core/jit_type.h>
+#include <ATen/core/stack.h>
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "graph/call.h"
+
+namespace foregrad {
+namespace {
+
+bool writes(const c10::Argument& parameter) {
+  return parameter.alias_info() && parameter.alias_info()->isWrite();
+}
+
+/// Says whether `variant` is `functional` but for writing argument `overwritten`, its one result.
+bool is_in_place_variant(const c10::FunctionSchema& variant, const c10::FunctionSchema& functional,
+                         uint32_t overwritten) {
+  const auto& parameters = variant.arguments();
+  if (parameters.size() != functional.arguments().size() || variant.returns().size() != 1 ||
+      functional.returns().size() != 1 || overwritten >= parameters.size() ||
+      !writes(parameters[overwritten])) {
+    return false;
+  }
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (*parameters[i].real_type() != *functional.arguments()[i].real_type()) return false;
+    if (i != overwritten && writes(parameters[i])) return false;
+  }
+  return true;
+}
+
+/// Finds `name_` of the same overload. Some in-place overloads leave out that `self` is a tensor:
+/// `pow.Tensor_Scalar`, `pow_.Scalar`.
+std::optional<c10::OperatorHandle> find_in_place_variant(const c10::OperatorHandle& op,
+                                                         uint32_t overwritten) {
+  constexpr std::string_view kSelfIsTensor = "Tensor_";
+  const c10::OperatorName& name = op.operator_name();
+  const std::string& overload = name.overload_name;
+  const std::array<std::string, 2> overloads = {
+      overload, overload.starts_with(kSelfIsTensor) ? overload.substr(kSelfIsTensor.size()) : ""};
+  for (const std::string& candidate : overloads) {
+    auto variant = c10::Dispatcher::singleton().findSchema({name.name + "_", candidate});
+    if (variant && is_in_place_variant(variant->schema(), op.schema(), overwritten)) return variant;
+  }
+  return std::nullopt;
+}
+
+bool has_declared_strides(const at::Tensor& tensor, const TensorType& type) {
+  if (tensor.numel() == 0) return true;
+  for (size_t i = 0; i < type.sizes.size(); ++i) {
+    if (type.sizes[i] > 1 && tensor.strides()[i] != type.strides[i]) return false;
+  }
+  return true;
+}
+
+bool has_declared_dtype_and_sizes(const at::Tensor& tensor, const TensorType& type) {
+  return tensor.defined() && tensor.scalar_type() == type.dtype &&
+         tensor.sizes() == at::IntArrayRef(type.sizes);
+}
+
+std::string found_text(const at::Tensor& tensor) {
+  return tensor.defined() ? to_text(type_of(tensor)) : "an undefined tensor";
+}
+
+constexpr bool kChecked = FOREGRAD_CHECKED;
+
+}  // namespace
+
+// ---- compiling
+
+class Plan::Compiler {
+ public:
+  Compiler(const Graph& graph, Plan& plan)
+      : graph_(graph), plan_(plan), uses_(graph.values.size()), slots_(graph.values.size()) {}
+
+  void run() {
+    count_uses();
+    place_inputs();
+    plan_.steps_.reserve(graph_.nodes.size());
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      node_ = &graph_.nodes[i];
+      node_index_ = i;
+      plan_.steps_.push_back(step(*node_));
+    }
+    node_ = nullptr;
+    plan_.outputs_.reserve(graph_.outputs.size());
+    for (const GraphOutput& output : graph_.outputs) {
+      plan_.outputs_.push_back(output.value ? std::optional(read(*output.value)) : std::nullopt);
+    }
+    if (kChecked) {
+      plan_.types_ = graph_.values;
+      plan_.input_values_ = graph_.inputs;
+    }
+  }
+
+ private:
+  void count_uses() {
+    const auto count = [this](ValueId value) { ++uses_.at(value.index); };
+    for (const Node& node : graph_.nodes) for_each_read(node, count);
+    for (const GraphOutput& output : graph_.outputs) {
+      if (output.value) count(*output.value);
+    }
+  }
+
+  void place_inputs() {
+    plan_.input_count_ = plan_.slot_count_ = graph_.inputs.size();
+    for (uint32_t i = 0; i < graph_.inputs.size(); ++i) {
+      const ValueId value = graph_.inputs[i].value;
+      if (uses_.at(value.index) > 0) {
+        slots_[value.index] = i;
+      } else {
+        plan_.unread_inputs_.push_back(i);
+        free_slots_.push_back(i);
+      }
+    }
+  }
+
+  Step step(const Node& node) {
+    Step step{.op = operator_of(node), .args = {}, .results = {}};
+    const auto& parameters = step.op.schema().arguments();
+    TORCH_INTERNAL_ASSERT(node.args.size() == parameters.size(), "plan: ", place(), ": expected ",
+                          parameters.size(), " arguments, got ", node.args.size());
+    step.args.reserve(node.args.size());
+    for (size_t i = 0; i < node.args.size(); ++i) {
+      step.args.push_back(argument(node.args[i], *parameters[i].real_type()));
+    }
+    step.results.reserve(node.results.size());
+    for (const Operand& operand : node.results) step.results.push_back(result(operand));
+    plan_.stack_depth_ = std::max({plan_.stack_depth_, step.args.size(), step.results.size()});
+    return step;
+  }
+
+  c10::OperatorHandle operator_of(const Node& node) const {
+    if (!node.overwrites) return node.op;
+    const auto variant = find_in_place_variant(node.op, *node.overwrites);
+    TORCH_CHECK(variant, "plan: ", place(), " overwrites argument ", *node.overwrites,
+                ": expected an in-place variant `", node.op.operator_name().name,
+                "_` that writes this argument and takes the same others, got none; mark only nodes "
+                "whose operator has one");
+    return *variant;
+  }
+
+  Argument argument(const Operand& operand, const c10::Type& type) {
+    if (const auto* value = std::get_if<ValueId>(&operand)) return read(*value);
+    if (const auto* list = std::get_if<ValueList>(&operand)) return read_list(*list, type);
+    return to_stack_entry(operand, type, [](ValueId) { return at::Tensor(); });
+  }
+
+  ReadList read_list(const ValueList& list, const c10::Type& type) {
+    ReadList reads;
+    reads.entries.reserve(list.size());
+    for (const auto& entry : list) {
+      reads.entries.push_back(entry ? std::optional(read(*entry)) : std::nullopt);
+    }
+    const c10::Type& list_type =
+        type.kind() == c10::TypeKind::OptionalType ? *type.containedType(0) : type;
+    const c10::TypePtr element = list_type.containedType(0);
+    if (element->kind() == c10::TypeKind::OptionalType) reads.optional_element = element;
+    return reads;
+  }
+
+  Result result(const Operand& operand) {
+    if (const auto* value = std::get_if<ValueId>(&operand)) return write(*value);
+    if (const auto* list = std::get_if<ValueList>(&operand)) {
+      WriteList writes;
+      writes.entries.reserve(list->size());
+      for (const auto& entry : *list) {
+        writes.entries.push_back(entry ? std::optional(write(*entry)) : std::nullopt);
+      }
+      return writes;
+    }
+    return std::monostate();
+  }
+
+  Read read(ValueId value) {
+    const std::optional<uint32_t> slot = slots_.at(value.index);
+    TORCH_CHECK(slot, "plan: ", place(), " reads %", value.index,
+                ": expected an input or a node before it to define the value, got none");
+    const bool last = --uses_[value.index] == 0;
+    if (last) free_slots_.push_back(*slot);
+    return {.slot = *slot, .last = last};
+  }
+
+  Write write(ValueId value) {
+    if (uses_.at(value.index) == 0) return {.value = value, .slot = std::nullopt};
+    uint32_t slot = 0;
+    if (free_slots_.empty()) {
+      slot = static_cast<uint32_t>(plan_.slot_count_++);
+    } else {
+      slot = free_slots_.back();
+      free_slots_.pop_back();
+    }
+    slots_[value.index] = slot;
+    return {.value = value, .slot = slot};
+  }
+
+  std::string place() const {
+    if (!node_) return "an output";
+    return fmt::format("node {} (`{}`)", node_index_, operator_text(node_->op));
+  }
+
+  const Graph& graph_;
+  Plan& plan_;
+  std::vector<uint32_t> uses_;                  // by ValueId: how many are still to come
+  std::vector<std::optional<uint32_t>> slots_;  // by ValueId
+  std::vector<uint32_t> free_slots_;
+  const Node* node_ = nullptr;  // none: the outputs
+  size_t node_index_ = 0;
+};
+
+Plan::Plan(const Graph& graph) { Compiler(graph, *this).run(); }
+
+// ---- running
+
+class Plan::Execution {
+ public:
+  Execution(const Plan& plan, std::vector<at::Tensor> inputs)
+      : plan_(plan), registers_(std::move(inputs)) {
+    for (const uint32_t slot : plan.unread_inputs_) registers_[slot].reset();
+    registers_.resize(plan.slot_count_);
+    stack_.reserve(plan.stack_depth_);
+  }
+
+  std::vector<at::Tensor> run() {
+    {
+      at::AutoDispatchBelowADInplaceOrView below_autograd;
+      for (const Step& step : plan_.steps_) {
+        for (const Argument& argument : step.args) push(argument);
+        step.op.callBoxed(stack_);
+        take_results(step);
+      }
+    }
+    std::vector<at::Tensor> outputs;
+    outputs.reserve(plan_.outputs_.size());
+    for (const auto& output : plan_.outputs_) {
+      outputs.push_back(output ? take(*output) : at::Tensor());
+    }
+    return outputs;
+  }
+
+ private:
+  at::Tensor take(Read read) {
+    at::Tensor& tensor = registers_[read.slot];
+    return read.last ? std::move(tensor) : tensor;
+  }
+
+  void push(const Argument& argument) {
+    if (const auto* read = std::get_if<Read>(&argument)) {
+      stack_.emplace_back(take(*read));
+    } else if (const auto* list = std::get_if<ReadList>(&argument)) {
+      push_list(*list);
+    } else {
+      stack_.push_back(std::get<c10::IValue>(argument));
+    }
+  }
+
+  void push_list(const ReadList& list) {
+    if (list.optional_element) {
+      c10::impl::GenericList tensors(list.optional_element);
+      tensors.reserve(list.entries.size());
+      for (const auto& entry : list.entries) {
+        tensors.push_back(entry ? c10::IValue(take(*entry)) : c10::IValue());
+      }
+      stack_.emplace_back(std::move(tensors));
+      return;
+    }
+    c10::List<at::Tensor> tensors;
+    tensors.reserve(list.entries.size());
+    for (const auto& entry : list.entries) {
+      tensors.push_back(entry ? take(*entry) : at::Tensor());
+    }
+    stack_.emplace_back(std::move(tensors));
+  }
+
+  void take_results(const Step& step) {
+    for (size_t i = 0; i < step.results.size(); ++i) {
+      if (const auto* write = std::get_if<Write>(&step.results[i])) {
+        put(step, *write, std::move(stack_[i]).toTensor());
+      } else if (const auto* writes = std::get_if<WriteList>(&step.results[i])) {
+        take_list(step, *writes, std::move(stack_[i]).toTensorList());
+      }
+    }
+    stack_.clear();
+  }
+
+  void take_list(const Step& step, const WriteList& writes, const c10::List<at::Tensor>& tensors) {
+    TORCH_CHECK(tensors.size() == writes.entries.size(), "plan: `", operator_text(step.op),
+                "`: expected a list of ", writes.entries.size(), " tensors, got ", tensors.size());
+    for (size_t k = 0; k < writes.entries.size(); ++k) {
+      if (writes.entries[k]) put(step, *writes.entries[k], tensors.get(k));
+    }
+  }
+
+  void put(const Step& step, const Write& write, at::Tensor result) {
+    if (kChecked) plan_.check_result(step, write.value, result);
+    if (write.slot) registers_[*write.slot] = std::move(result);
+  }
+
+  const Plan& plan_;
+  std::vector<at::Tensor> registers_;
+  torch::jit::Stack stack_;
+};
+
+std::vector<at::Tensor> Plan::run(std::vector<at::Tensor> inputs) const {
+  TORCH_CHECK(inputs.size() == input_count_, "plan: expected ", input_count_, " inputs, got ",
+              inputs.size());
+  if (kChecked) check_inputs(inputs);
+  return Execution(*this, std::move(inputs)).run();
+}
+
+// ---- checking
+
+void Plan::check_inputs(const std::vector<at::Tensor>& inputs) const {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const TensorType& type = types_.at(input_values_[i].value.index);
+    TORCH_CHECK(has_declared_dtype_and_sizes(inputs[i], type), "plan: input ", i, " (`",
+                to_text(input_values_[i].role), "`): expected ", to_text(type), ", got ",
+                found_text(inputs[i]));
+  }
+}
+
+void Plan::check_result(const Step& step, ValueId value, const at::Tensor& result) const {
+  const TensorType& type = types_.at(value.index);
+  TORCH_CHECK(has_declared_dtype_and_sizes(result, type) && has_declared_strides(result, type),
+              "plan: node ", &step - steps_.data(), " (`", operator_text(step.op), "`), value %",
+              value.index, ": expected ", to_text(type), ", got ", found_text(result));
+}
+
+}  // namespace foregrad
