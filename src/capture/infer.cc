@@ -1,0 +1,146 @@
+// Three ways to know a result's shape, tried in order: a rule of the op table, libtorch's Meta kernel, and the CPU kernel on
+// zeros. The last costs memory and time, but it is always right for operators whose shapes do not depend on data, and
+// it raises exactly the error that eager would raise.
+#include "capture/infer.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty_strided.h>
+#include <ATen/ops/zeros.h>
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+#include "capture/trace_tensor.h"
+#include "graph/graph.h"
+#include "graph/refusal.h"
+#include "ops/schema.h"
+#include "ops/shape_rules.h"
+
+namespace foregrad {
+
+namespace {
+
+/// Keeps a generator's state over a scope.
+class GeneratorStateGuard {
+ public:
+  explicit GeneratorStateGuard(at::Generator generator) : generator_(std::move(generator)) {
+    std::lock_guard lock(generator_.mutex());
+    state_ = generator_.get_state();
+  }
+  GeneratorStateGuard(const GeneratorStateGuard&) = delete;
+  GeneratorStateGuard& operator=(const GeneratorStateGuard&) = delete;
+  ~GeneratorStateGuard() {
+    std::lock_guard lock(generator_.mutex());
+    generator_.set_state(state_);
+  }
+
+ private:
+  at::Generator generator_;
+  at::Tensor state_;
+};
+
+/// Calls `change(tensor)` for each tensor in the entry, list entries included, and stores what it returns.
+template <class Change>
+void change_tensors(c10::IValue& entry, Change&& change) {
+  if (entry.isTensor()) {
+    entry = change(entry.toTensor());
+  } else if (entry.isTensorList()) {
+    c10::List<at::Tensor> list;
+    for (const auto& tensor : entry.toTensorVector()) list.push_back(change(tensor));
+    entry = std::move(list);
+  } else if (entry.isOptionalTensorList()) {
+    c10::List<std::optional<at::Tensor>> list;
+    for (const auto& tensor : entry.toOptionalTensorVector()) {
+      list.push_back(tensor ? std::optional(change(*tensor)) : std::nullopt);
+    }
+    entry = std::move(list);
+  }
+}
+
+at::Tensor zeros_of(const at::Tensor& meta) {
+  if (!meta.defined() || !meta.is_meta()) return meta;
+  auto zeros = at::empty_strided(meta.sizes(), meta.strides(), meta.options().device(c10::kCPU));
+  return zeros.zero_();
+}
+
+at::Tensor meta_of(const at::Tensor& real) {
+  return real.defined() && !real.is_meta() ? make_meta(type_of(real)) : real;
+}
+
+void run_real_kernel(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
+  const size_t begin = stack.size() - op.schema().arguments().size();
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  for (size_t i = begin; i < stack.size(); ++i) {
+    change_tensors(stack[i], zeros_of);
+    if (stack[i].isDevice()) stack[i] = c10::Device(c10::kCPU);
+    if (stack[i].isGenerator()) generator = stack[i].toGenerator();
+  }
+  std::optional<GeneratorStateGuard> guard;
+  if (is_random(op)) guard.emplace(generator);
+  op.callBoxed(&stack);
+  const size_t results = stack.size() - op.schema().returns().size();
+  for (size_t i = results; i < stack.size(); ++i) change_tensors(stack[i], meta_of);
+}
+
+/// What inference asks of an operator each time it is called.
+struct InferenceFacts {
+  ShapeRule rule = nullptr;
+  bool has_meta_kernel = false;
+  bool is_data_dependent = false;
+};
+
+InferenceFacts find_facts(const c10::OperatorHandle& op) {
+  using c10::DispatchKey;
+  return {.rule = find_shape_rule(op),
+          .has_meta_kernel =
+              op.hasKernelForDispatchKey(DispatchKey::Meta) ||
+              op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd) ||
+              op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional),
+          .is_data_dependent = op.hasTag(at::Tag::data_dependent_output) ||
+                               op.hasTag(at::Tag::dynamic_output_shape)};
+}
+
+const InferenceFacts& facts_of(const c10::OperatorHandle& op) {
+  thread_local std::unordered_map<c10::OperatorHandle, InferenceFacts> facts;
+  auto found = facts.find(op);
+  if (found == facts.end()) found = facts.emplace(op, find_facts(op)).first;
+  return found->second;
+}
+
+[[noreturn]] void refuse_data_dependent(const c10::OperatorHandle& op) {
+  throw Refusal(fmt::format(
+      "`{}`: what it returns depends on the data of its arguments, which a trace does not have. "
+      "Expected operators whose result has a type known from the types of their arguments. "
+      "Take the value outside the compiled function, or keep it in a tensor (`at::where` instead of `if`).",
+      operator_text(op)));
+}
+
+}  // namespace
+
+ShapeSource infer_results(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
+  const InferenceFacts& facts = facts_of(op);
+  if (facts.is_data_dependent) refuse_data_dependent(op);
+  const size_t begin = stack.size() - op.schema().arguments().size();
+  if (facts.rule) {
+    if (auto results = facts.rule(c10::ArrayRef<c10::IValue>(stack).slice(begin))) {
+      stack.resize(begin);
+      for (auto& result : *results) stack.emplace_back(std::move(result));
+      return ShapeSource::Rule;
+    }
+  } else if (facts.has_meta_kernel) {
+    const std::vector<c10::IValue> arguments(stack.begin() + static_cast<ptrdiff_t>(begin),
+                                             stack.end());
+    try {
+      op.callBoxed(&stack);
+      return ShapeSource::MetaKernel;
+    } catch (const c10::NotImplementedError&) {
+      stack.resize(begin);
+      stack.insert(stack.end(), arguments.begin(), arguments.end());
+    }
+  }
+  run_real_kernel(op, stack);
+  return ShapeSource::RealKernel;
+}
+
+}  // namespace foregrad

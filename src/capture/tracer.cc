@@ -1,0 +1,49 @@
+#include "capture/tracer.h"
+
+#include "capture/registration.h"
+#include "capture/trace_tensor.h"
+
+namespace foregrad {
+
+namespace {
+thread_local Tracer* current_tracer = nullptr;
+
+TensorType traced_type_of(const at::Tensor& meta) {
+  TensorType type = type_of(meta);
+  type.device = c10::kCPU;  // a trace tensor reports CPU whatever its meta tensor says
+  return type;
+}
+}  // namespace
+
+Tracer::Tracer(Keep keep) : keeps_nodes_(keep == Keep::Nodes) {
+  // Naming it here keeps the handlers in a program that links this library statically.
+  TORCH_INTERNAL_ASSERT(registered_operators() > 0, "the trace key has no handlers");
+}
+
+Tracer* Tracer::current() { return current_tracer; }
+
+at::Tensor Tracer::make_input(const TensorType& type, const InputRole& role) {
+  auto stand_in = define(make_meta(type));
+  if (keeps_nodes_) graph_.inputs.push_back({as_trace_tensor(stand_in)->value(), role});
+  return stand_in;
+}
+
+at::Tensor Tracer::define(at::Tensor meta) {
+  const ValueId id{value_count_++};
+  if (keeps_nodes_) graph_.values.push_back(traced_type_of(meta));
+  return make_trace_tensor(std::move(meta), id);
+}
+
+void Tracer::append(Node node) {
+  node.phase = phase_;
+  graph_.nodes.push_back(std::move(node));
+}
+
+void Tracer::count_last_resort(const c10::OperatorHandle& op) {
+  ++last_resort_shapes_[operator_text(op)];
+}
+
+Tracer::Scope::Scope(Tracer& tracer) : previous_(current_tracer) { current_tracer = &tracer; }
+Tracer::Scope::~Scope() { current_tracer = previous_; }
+
+}  // namespace foregrad

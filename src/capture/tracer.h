@@ -1,0 +1,62 @@
+// Collects what reaches the trace key on this thread.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <string>
+
+#include "graph/graph.h"
+
+namespace foregrad {
+
+/// One trace: the graph under construction. Operators below autograd and functionalization arrive one by one.
+class Tracer {
+ public:
+  enum class Keep {
+    Nodes,       // build the graph
+    ShapesOnly,  // follow shapes and aliasing, number the values, keep no nodes
+  };
+  explicit Tracer(Keep keep);
+
+  /// Returns the trace of this thread, null if there is none.
+  static Tracer* current();
+
+  /// Makes the stand-in for an input of the graph: a trace tensor of the given type.
+  at::Tensor make_input(const TensorType& type, const InputRole& role);
+
+  /// Marks the nodes that follow.
+  void set_phase(Phase phase) { phase_ = phase; }
+
+  bool keeps_nodes() const { return keeps_nodes_; }
+  Graph& graph() { return graph_; }
+
+  /// How often each operator's shape came from its real kernel.
+  const std::map<std::string, uint32_t>& last_resort_shapes() const { return last_resort_shapes_; }
+
+  // ---- for the trace key's handler
+  at::Tensor define(at::Tensor meta);
+  void append(Node node);
+  void count_last_resort(const c10::OperatorHandle& op);
+
+  /// Makes a trace the thread's while it lives; nests.
+  class Scope {
+   public:
+    explicit Scope(Tracer& tracer);
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+    ~Scope();
+
+   private:
+    Tracer* previous_;
+  };
+
+ private:
+  Graph graph_;
+  uint32_t value_count_ = 0;
+  Phase phase_ = Phase::Forward;
+  bool keeps_nodes_;
+  std::map<std::string, uint32_t> last_resort_shapes_;
+};
+
+}  // namespace foregrad

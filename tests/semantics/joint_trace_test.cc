@@ -1,0 +1,166 @@
+// The joint graph of a recording against eager: outputs and gradients bit for bit, random streams included.
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "graph/refusal.h"
+#include "support/traced.h"
+
+namespace foregrad::testing {
+namespace {
+
+void expect_identical(const at::Tensor& traced, const at::Tensor& eager, const std::string& what) {
+  ASSERT_EQ(traced.defined(), eager.defined()) << what;
+  if (!eager.defined()) return;
+  EXPECT_EQ(traced.scalar_type(), eager.scalar_type()) << what;
+  EXPECT_EQ(traced.sizes(), eager.sizes()) << what;
+  EXPECT_EQ(traced.strides(), eager.strides()) << what;
+  EXPECT_TRUE(at::allclose(traced, eager, 0, 0, /*equal_nan=*/true)) << what << "\n" << traced << "\n" << eager;
+}
+
+/// Every argument and every captured tensor that requires grad is compared. All outputs are new tensors.
+Traced expect_same_as_eager(const Function& fn, const Tensors& arguments) {
+  torch::manual_seed(7);
+  Traced traced = trace(fn, arguments);
+  torch::manual_seed(7);
+  Tensors eager = fn(arguments);
+  Tensors sums;
+  for (const auto& output : eager) {
+    if (output.requires_grad()) sums.push_back(output.sum());
+  }
+  Tensors wanted;
+  for (size_t i = 0; i < traced.recording.inputs.size(); ++i) {
+    const auto& input = traced.recording.inputs[i];
+    const at::Tensor& real = input.tensor.defined() ? input.tensor : arguments[i];
+    if (real.requires_grad()) wanted.push_back(real);
+  }
+  if (!sums.empty()) {
+    for (auto& grad : torch::autograd::grad(sums, wanted, {}, std::nullopt, false, true)) eager.push_back(grad);
+  }
+  EXPECT_EQ(traced.results.size(), eager.size());
+  for (size_t i = 0; i < std::min(eager.size(), traced.results.size()); ++i) {
+    expect_identical(traced.results[i], eager[i].defined() ? eager[i].detach() : eager[i],
+                     "output " + std::to_string(i));
+  }
+  return traced;
+}
+
+at::Tensor leaf(at::IntArrayRef sizes) { return at::randn(sizes).requires_grad_(); }
+
+TEST(JointTrace, Pointwise) {
+  expect_same_as_eager(
+      [](const Tensors& in) -> Tensors { return {at::sin(in[0]) * in[1] + at::sigmoid(in[0] - in[1]) * 2.5}; },
+      {leaf({3, 4}), leaf({4})});
+}
+
+TEST(JointTrace, EveryKindOfFactory) {
+  expect_same_as_eager(
+      [](const Tensors& in) -> Tensors {
+        const auto& x = in[0];
+        auto o = x.options().requires_grad(false);
+        return {x * at::ones({3}, o) + at::zeros({3}, o) + at::full({3}, 2.0, o) + at::arange(3, o) + at::eye(3, o)[1] +
+                at::linspace(0, 1, 3, o) + at::scalar_tensor(4.0, o) + at::zeros_like(x) + at::full_like(x, 3) +
+                at::randn({3}, o) + at::rand({3}, o) + at::randint(0, 9, {3}, o) + at::randperm(3, o) +
+                at::empty({3}, o).fill_(2) + at::tril_indices(2, 2).sum()};
+      },
+      {leaf({3})});
+}
+
+TEST(JointTrace, InPlaceOnIntermediatesAndTheirViews) {
+  expect_same_as_eager(
+      [](const Tensors& in) -> Tensors {
+        auto y = in[0] * 2;
+        y.select(0, 1).mul_(3);
+        y.slice(1, 0, 2).copy_(in[1]);
+        return {y.t().exp()};
+      },
+      {leaf({3, 4}), leaf({3, 2})});
+}
+
+TEST(JointTrace, ListsAndSeveralResults) {
+  expect_same_as_eager(
+      [](const Tensors& in) -> Tensors {
+        auto parts = in[0].split(1, 1);
+        auto joined = at::cat({parts[2], parts[0], in[1]}, 1);
+        auto [values, indices] = joined.max(1);
+        auto picked = in[0].index({at::arange(2), at::zeros({2}, at::kLong)});
+        return {values, indices, picked * 2};
+      },
+      {leaf({2, 3}), leaf({2, 1})});
+}
+
+TEST(JointTrace, CapturedParametersBecomeInputs) {
+  torch::nn::Linear linear(4, 2);
+  auto traced = expect_same_as_eager(
+      [&](const Tensors& in) -> Tensors { return {at::tanh(linear(in[0]))}; }, {leaf({3, 4})});
+  EXPECT_EQ(traced.recording.inputs.size(), 3u);
+}
+
+TEST(JointTrace, ConvolutionPoolingDropoutAndCrossEntropy) {
+  torch::manual_seed(1);
+  torch::nn::Conv2d first(torch::nn::Conv2dOptions(1, 4, 3).padding(1));
+  torch::nn::Linear last(4 * 4 * 4, 10);
+  auto labels = at::randint(0, 10, {2}, at::kLong);
+  expect_same_as_eager(
+      [&](const Tensors& in) -> Tensors {
+        auto x = at::max_pool2d(at::relu(first(in[0])), 2);
+        x = at::dropout(x, 0.3, /*train=*/true);
+        return {torch::nn::functional::cross_entropy(last(x.flatten(1)), labels)};
+      },
+      {at::randn({2, 1, 8, 8})});
+}
+
+TEST(JointTrace, AnUnusedInputHasAnUndefinedGradient) {
+  auto traced = expect_same_as_eager([](const Tensors& in) -> Tensors { return {in[0] * 2}; }, {leaf({3}), leaf({3})});
+  EXPECT_FALSE(traced.results.back().defined());
+}
+
+TEST(JointTrace, AGradientTakenInsideTheFunction) {
+  expect_same_as_eager(
+      [](const Tensors& in) -> Tensors {
+        auto y = at::pow(in[0], 3).sum();
+        return torch::autograd::grad({y}, {in[0]}, {}, std::nullopt, /*create_graph=*/true);
+      },
+      {leaf({3})});
+}
+
+TEST(JointTrace, AWrittenBufferComesBackAsAnOutput) {
+  auto buffer = at::ones({3});
+  auto traced = trace(
+      [&](const Tensors& in) -> Tensors {
+        {
+          torch::NoGradGuard no_grad;
+          buffer.add_(in[0]);
+        }
+        return {in[0] * buffer};
+      },
+      {leaf({3})});
+  EXPECT_TRUE(at::equal(buffer, at::ones({3}))) << "tracing must not write the caller's tensor";
+  ASSERT_EQ(traced.meta.inputs.size(), 2u);
+  EXPECT_TRUE(traced.meta.inputs[1].data_mutated);
+  EXPECT_EQ(traced.meta.inputs[1].version_advance, 1u);
+  ASSERT_TRUE(std::holds_alternative<MutatedInput>(traced.joint.graph.outputs[0].role));
+}
+
+TEST(JointTrace, DataDependentOperatorsAreRefused) {
+  EXPECT_THROW(trace([](const Tensors& in) -> Tensors { return {in[0] * in[0].sum().item<float>()}; }, {leaf({3})}), Refusal);
+  EXPECT_THROW(trace([](const Tensors& in) -> Tensors { return {in[0].nonzero()}; }, {leaf({3})}), Refusal);
+}
+
+TEST(JointTrace, TheUsersOwnExceptionPassesAndLeavesNoState) {
+  auto x = leaf({3});
+  EXPECT_THROW(trace([](const Tensors&) -> Tensors { throw std::out_of_range("mine"); }, {x}), std::out_of_range);
+  EXPECT_FALSE(is_tracing());
+  EXPECT_TRUE(at::equal((x + 1).detach(), x.detach() + 1));
+  expect_same_as_eager([](const Tensors& in) -> Tensors { return {in[0] + 1}; }, {x});
+}
+
+TEST(JointTrace, TwoTracesOfOneFunctionAreTheSameText) {
+  Function fn = [](const Tensors& in) -> Tensors { return {at::softmax(in[0], 1) * at::rand_like(in[0])}; };
+  auto x = leaf({3, 4});
+  auto first = trace(fn, {x});
+  auto second = trace(fn, {x});
+  EXPECT_EQ(first_difference(first.recording, second.recording), std::nullopt);
+}
+
+}  // namespace
+}  // namespace foregrad::testing
