@@ -1,5 +1,6 @@
-// The plain cases: an input is written or not; an output is new, an input itself, a view of an input, or the same object as
-// an earlier output. Everything else is refused here, in one place, so that nothing later can be silently wrong.
+// The plain cases: an input is written or not; an output is new, an input itself, a view of an
+// input, or the same object as an earlier output. Everything else is refused here, in one place, so
+// that nothing later can be silently wrong.
 #include "analysis/views_and_mutations.h"
 
 #include <fmt/format.h>
@@ -16,10 +17,11 @@ namespace {
 InputInfo info_of(const RecordedInput& input, size_t index) {
   const InputObservation& seen = input.seen;
   if (seen.metadata_mutated || seen.storage_changed) {
-    throw Refusal(fmt::format(
-        "input {}: the function changes its sizes, strides or storage, which is not supported yet. Expected writes to "
-        "its data at most.",
-        index));
+    throw Refusal(
+        fmt::format("input {}: the function changes its sizes, strides or storage, which is not "
+                    "supported yet. Expected writes to "
+                    "its data at most.",
+                    index));
   }
   return {.type = seen.before,
           .requires_grad = seen.requires_grad_before,
@@ -32,7 +34,8 @@ InputInfo info_of(const RecordedInput& input, size_t index) {
           .version_advance = seen.version_advance};
 }
 
-/// The step that made `value`, if it is a view of another value: the operator that defined it and the aliased argument.
+/// The step that made `value`, if it is a view of another value: the operator that defined it and
+/// the aliased argument.
 std::optional<ViewStep> view_step_to(const Recording& recording, ValueId value) {
   for (const RecordedOp& op : recording.ops) {
     for (const AliasPair& pair : view_aliases(op.op)) {
@@ -53,7 +56,8 @@ std::optional<ViewStep> view_step_to(const Recording& recording, ValueId value) 
   return std::nullopt;
 }
 
-/// The view operators from the input to the value, in order; empty if an operator on the way isn't declared as a view.
+/// The view operators from the input to the value, in order; empty if an operator on the way isn't
+/// declared as a view.
 std::vector<ViewStep> chain_to(const Recording& recording, ValueId from, ValueId to) {
   std::vector<ViewStep> chain;
   while (to != from) {
@@ -97,9 +101,10 @@ ViewAndMutationMeta analyze_views_and_mutations(const Recording& recording) {
     const OutputObservation& seen = recording.outputs[i].seen;
     OutputOrigin origin = origin_of(recording, i);
     if (std::holds_alternative<ViewOfIntermediate>(origin)) {
-      throw Refusal(fmt::format(
-          "output {}: it shares memory with output {}, which is not supported yet. Expected outputs that share no memory.",
-          i, std::get<ViewOfIntermediate>(origin).first.index));
+      throw Refusal(
+          fmt::format("output {}: it shares memory with output {}, which is not supported yet. "
+                      "Expected outputs that share no memory.",
+                      i, std::get<ViewOfIntermediate>(origin).first.index));
     }
     meta.outputs.push_back(
         {.origin = std::move(origin), .type = seen.type, .requires_grad = seen.requires_grad});

@@ -6,8 +6,9 @@
 
 namespace foregrad {
 
-/// Says for each input what the call does to it and for each output what it is, from what was seen in the recorded run. Pure.
-/// Throws `Refusal`, naming the input or output, for effects that the runtime can't reproduce yet.
+/// Says for each input what the call does to it and for each output what it is, from what was seen
+/// in the recorded run. Pure. Throws `Refusal`, naming the input or output, for effects that the
+/// runtime can't reproduce yet.
 ViewAndMutationMeta analyze_views_and_mutations(const Recording& recording);
 
 }  // namespace foregrad

@@ -1,6 +1,7 @@
-// Three ways to know a result's shape, tried in order: a rule of the op table, libtorch's Meta kernel, and the CPU kernel on
-// zeros. The last costs memory and time, but it is always right for operators whose shapes do not depend on data, and
-// it raises exactly the error that eager would raise.
+// Three ways to know a result's shape, tried in order: a rule of the op table, libtorch's Meta
+// kernel, and the CPU kernel on zeros. The last costs memory and time, but it is always right for
+// operators whose shapes do not depend on data, and it raises exactly the error that eager would
+// raise.
 #include "capture/infer.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -40,7 +41,8 @@ class GeneratorStateGuard {
   at::Tensor state_;
 };
 
-/// Calls `change(tensor)` for each tensor in the entry, list entries included, and stores what it returns.
+/// Calls `change(tensor)` for each tensor in the entry, list entries included, and stores what it
+/// returns.
 template <class Change>
 void change_tensors(c10::IValue& entry, Change&& change) {
   if (entry.isTensor()) {
@@ -88,6 +90,8 @@ struct InferenceFacts {
   ShapeRule rule = nullptr;
   bool has_meta_kernel = false;
   bool is_data_dependent = false;
+  bool may_have_dynamic_shape =
+      false;  // for some arguments only: `index` with masks, not with integers
 };
 
 InferenceFacts find_facts(const c10::OperatorHandle& op) {
@@ -97,8 +101,8 @@ InferenceFacts find_facts(const c10::OperatorHandle& op) {
               op.hasKernelForDispatchKey(DispatchKey::Meta) ||
               op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd) ||
               op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional),
-          .is_data_dependent = op.hasTag(at::Tag::data_dependent_output) ||
-                               op.hasTag(at::Tag::dynamic_output_shape)};
+          .is_data_dependent = op.hasTag(at::Tag::data_dependent_output),
+          .may_have_dynamic_shape = op.hasTag(at::Tag::dynamic_output_shape)};
 }
 
 const InferenceFacts& facts_of(const c10::OperatorHandle& op) {
@@ -112,7 +116,8 @@ const InferenceFacts& facts_of(const c10::OperatorHandle& op) {
   throw Refusal(fmt::format(
       "`{}`: what it returns depends on the data of its arguments, which a trace does not have. "
       "Expected operators whose result has a type known from the types of their arguments. "
-      "Take the value outside the compiled function, or keep it in a tensor (`at::where` instead of `if`).",
+      "Take the value outside the compiled function, or keep it in a tensor (`at::where` instead "
+      "of `if`).",
       operator_text(op)));
 }
 
@@ -139,6 +144,7 @@ ShapeSource infer_results(const c10::OperatorHandle& op, torch::jit::Stack& stac
       stack.insert(stack.end(), arguments.begin(), arguments.end());
     }
   }
+  if (facts.may_have_dynamic_shape) refuse_data_dependent(op);
   run_real_kernel(op, stack);
   return ShapeSource::RealKernel;
 }

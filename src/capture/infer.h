@@ -13,9 +13,9 @@ enum class ShapeSource : uint8_t {
   RealKernel,  // the last resort: the CPU kernel on zeros of the same shape, counted in the report
 };
 
-/// Replaces the operator's arguments on top of the stack by its results. Tensors are meta tensors before and after.
-/// Draws no random numbers. Throws what the kernel throws; refuses data-dependent operators, naming them.
-/// The caller runs below tracing.
+/// Replaces the operator's arguments on top of the stack by its results. Tensors are meta tensors
+/// before and after. Draws no random numbers. Throws what the kernel throws; refuses data-dependent
+/// operators, naming them. The caller runs below tracing.
 ShapeSource infer_results(const c10::OperatorHandle& op, torch::jit::Stack& stack);
 
 }  // namespace foregrad

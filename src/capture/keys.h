@@ -1,8 +1,10 @@
-// The dispatch keys that tracing uses, and the thread-local sets that each level of a trace runs under.
+// The dispatch keys that tracing uses, and the thread-local sets that each level of a trace runs
+// under.
 //
-// From the top: the *front key* sees each operator that the user's function calls, above autograd. Autograd and
-// functionalization are libtorch's own. The *trace key* sees what is left below them: functional operators, views and
-// factories. The choice of keys is made here and nowhere else; `self_check` says when a libtorch has taken one of them.
+// From the top: the *front key* sees each operator that the user's function calls, above autograd.
+// Autograd and functionalization are libtorch's own. The *trace key* sees what is left below them:
+// functional operators, views and factories. The choice of keys is made here and nowhere else;
+// `self_check` says when a libtorch has taken one of them.
 #pragma once
 
 #include <c10/core/DispatchKey.h>
@@ -16,22 +18,23 @@ namespace foregrad {
 /// Reserved by libtorch for code outside its core, above autograd.
 inline constexpr c10::DispatchKey kFrontKey = c10::DispatchKey::DeferredInit;
 
-/// A functionality key that libtorch keeps for a device that lives out of tree; no kernel in libtorch uses it.
+/// A functionality key that libtorch keeps for a device that lives out of tree; no kernel in
+/// libtorch uses it.
 inline constexpr c10::DispatchKey kTraceKey = c10::DispatchKey::FPGA;
 
 inline constexpr c10::DispatchKeySet kTracingKeys({kFrontKey, kTraceKey,
                                                    c10::DispatchKey::Functionalize});
 
-/// While it lives, operators on this thread are traced. BackendSelect is excluded, since it would redispatch factory
-/// calls with only the computed backend's key, past the trace key: real, uninitialised tensors and no node.
+/// While it lives, operators on this thread are traced. BackendSelect is excluded, since it would
+/// redispatch factory calls with only the computed backend's key, past the trace key: real,
+/// uninitialised tensors and no node.
 class TracingScope {
  public:
   enum class Level {
     Recording,  // the user's function runs: the front key sees its operators
     Replaying,  // a recording is replayed: only the trace key sees operators
   };
-  explicit TracingScope(Level level)
-      : keys_(included(level), excluded()), reapply_views_(true) {}
+  explicit TracingScope(Level level) : keys_(included(level), excluded()), reapply_views_(true) {}
 
  private:
   static c10::DispatchKeySet included(Level level) {
@@ -49,7 +52,8 @@ class TracingScope {
   at::functionalization::impl::FunctionalizationReapplyViewsGuard reapply_views_;
 };
 
-/// While it lives, operators on this thread run below every level of tracing and below autograd, as if no trace was on.
+/// While it lives, operators on this thread run below every level of tracing and below autograd, as
+/// if no trace was on.
 class BelowTracingScope {
  public:
   BelowTracingScope() : keys_(included(), excluded()) {}

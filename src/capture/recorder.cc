@@ -1,6 +1,7 @@
-// A value of the recording is a tensor object: two handles of one tensor are one value, an in-place operator gives the value
-// it wrote. Tensors are matched by identity; one that autograd saved comes back as a new object without an operator
-// call, and is matched by the trace tensor inside its wrapper.
+// A value of the recording is a tensor object: two handles of one tensor are one value, an in-place
+// operator gives the value it wrote. Tensors are matched by identity; one that autograd saved comes
+// back as a new object without an operator call, and is matched by the trace tensor inside its
+// wrapper.
 #include "capture/recorder.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -34,7 +35,8 @@ ModeState current_modes() {
           .autocast_dtype = at::autocast::get_autocast_dtype(at::kCPU)};
 }
 
-/// Restores the thread's modes. Autocast's cache of cast weights is off while it lives: it would hold stand-ins.
+/// Restores the thread's modes. Autocast's cache of cast weights is off while it lives: it would
+/// hold stand-ins.
 class ModeGuard {
  public:
   ModeGuard() { at::autocast::set_autocast_cache_enabled(false); }
@@ -58,10 +60,11 @@ void refuse_unsupported_tensor(const at::Tensor& tensor, const std::string& wher
                         !tensor.is_quantized() && !tensor.is_nested() && !tensor.is_inference() &&
                         !functional::isFunctionalTensor(tensor);
   if (is_plain) return;
-  throw Refusal(fmt::format(
-      "{}: a tensor of layout `{}` on device `{}` is not supported. Expected a strided CPU tensor that is not quantized, "
-      "nested, or made in inference mode. Convert it outside the compiled function.",
-      where, c10::str(tensor.layout()), tensor.device().str()));
+  throw Refusal(
+      fmt::format("{}: a tensor of layout `{}` on device `{}` is not supported. Expected a strided "
+                  "CPU tensor that is not quantized, "
+                  "nested, or made in inference mode. Convert it outside the compiled function.",
+                  where, c10::str(tensor.layout()), tensor.device().str()));
 }
 
 }  // namespace
@@ -117,7 +120,8 @@ thread_local Recorder* Recorder::current = nullptr;
 at::Tensor Recorder::lift(const at::Tensor& real, const InputRole& role) {
   auto [found, is_new] = stand_in_of_.try_emplace(real.unsafeGetTensorImpl());
   if (!is_new) return found->second;
-  at::Tensor stand_in = make_stand_in(tracer_, type_of(real), role, real.requires_grad(), real.is_leaf());
+  at::Tensor stand_in =
+      make_stand_in(tracer_, type_of(real), role, real.requires_grad(), real.is_leaf());
   found->second = stand_in;
   Lift lift{.real = real, .stand_in = stand_in, .edge = {}};
   if (real.requires_grad()) lift.edge = torch::autograd::impl::gradient_edge(stand_in);
@@ -145,7 +149,8 @@ void Recorder::lift_entry(c10::IValue& entry, const c10::OperatorHandle& op) {
     entry = lift_captured(entry.toTensor(), op);
   } else if (entry.isTensorList()) {
     c10::List<at::Tensor> list;
-    for (const at::Tensor& tensor : entry.toTensorVector()) list.push_back(lift_captured(tensor, op));
+    for (const at::Tensor& tensor : entry.toTensorVector())
+      list.push_back(lift_captured(tensor, op));
     entry = std::move(list);
   } else if (entry.isOptionalTensorList()) {
     c10::List<std::optional<at::Tensor>> list;
@@ -162,7 +167,8 @@ ValueId Recorder::number(const at::Tensor& tensor) {
     found->second = ValueId{recording_.value_count++};
     kept_.push_back(tensor);
   }
-  if (const auto* traced = traced_inside(tensor)) by_traced_value_[traced->value().index] = found->second;
+  if (const auto* traced = traced_inside(tensor))
+    by_traced_value_[traced->value().index] = found->second;
   return found->second;
 }
 
@@ -174,9 +180,10 @@ ValueId Recorder::value_of(const at::Tensor& tensor, const c10::OperatorHandle& 
     auto found = by_traced_value_.find(traced->value().index);
     if (found != by_traced_value_.end()) return found->second;
   }
-  throw Refusal(fmt::format(
-      "`{}`: a tensor `{}` was made in a way that tracing does not see. Expected tensors made by operators.",
-      operator_text(op), to_text(type_of(tensor))));
+  throw Refusal(
+      fmt::format("`{}`: a tensor `{}` was made in a way that tracing does not see. Expected "
+                  "tensors made by operators.",
+                  operator_text(op), to_text(type_of(tensor))));
 }
 
 Operand Recorder::take(const c10::IValue& entry, const c10::OperatorHandle& op) {
@@ -195,7 +202,8 @@ Operand Recorder::take(const c10::IValue& entry, const c10::OperatorHandle& op) 
   }
   if (entry.isOptionalTensorList()) {
     for (const auto& tensor : entry.toOptionalTensorVector()) {
-      values.push_back(tensor && tensor->defined() ? std::optional(value_of(*tensor, op)) : std::nullopt);
+      values.push_back(tensor && tensor->defined() ? std::optional(value_of(*tensor, op))
+                                                   : std::nullopt);
     }
     return values;
   }
@@ -236,9 +244,10 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   for (size_t i = 0; i < written.size() && !op.hasTag(at::Tag::inplace_view); ++i) {
     const TensorType now = type_of(written[i]);
     if (now.sizes == types_before[i].sizes && now.strides != types_before[i].strides) {
-      throw Refusal(fmt::format("`{}`: an in-place write into a tensor `{}` with gaps is not supported yet. Expected a "
-                                "dense tensor.",
-                                operator_text(op), to_text(types_before[i])));
+      throw Refusal(fmt::format(
+          "`{}`: an in-place write into a tensor `{}` with gaps is not supported yet. Expected a "
+          "dense tensor.",
+          operator_text(op), to_text(types_before[i])));
     }
     number(written[i]);  // its traced value is a new one
   }
@@ -248,10 +257,11 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
     gives_tensors |= !std::holds_alternative<c10::IValue>(recorded.results.back());
   }
   if (!gives_tensors && !writes && op.schema().returns().empty()) {
-    throw Refusal(fmt::format(
-        "`{}`: it returns nothing and its schema declares no write, so its effect can't be recorded. Call it outside the "
-        "compiled function.",
-        operator_text(op)));
+    throw Refusal(
+        fmt::format("`{}`: it returns nothing and its schema declares no write, so its effect "
+                    "can't be recorded. Call it outside the "
+                    "compiled function.",
+                    operator_text(op)));
   }
   if (gives_tensors || writes) recording_.ops.push_back(std::move(recorded));
 }
@@ -266,8 +276,9 @@ InputObservation Recorder::observe(const Lift& lift) {
   auto* wrapper = functional::unsafeGetFunctionalWrapper(now);
   functional::sync(now);
   const bool requires_grad = now.requires_grad();
-  const bool same_history = requires_grad == lift.real.requires_grad() &&
-                            (!requires_grad || torch::autograd::impl::gradient_edge(now) == lift.edge);
+  const bool same_history =
+      requires_grad == lift.real.requires_grad() &&
+      (!requires_grad || torch::autograd::impl::gradient_edge(now) == lift.edge);
   return {.before = type_of(lift.real),
           .after = type_of(now),
           .requires_grad_before = lift.real.requires_grad(),
@@ -285,10 +296,11 @@ void Recorder::check_outside_changes() const {
   for (const at::Tensor& tensor : kept_) {
     const auto* meta = torch::autograd::impl::get_autograd_meta(tensor);
     if (meta && (!meta->hooks_.empty() || meta->retains_grad_)) {
-      throw Refusal(fmt::format(
-          "a hook or `retain_grad` on a tensor `{}` inside the function is not supported. Expected hooks on the function's "
-          "inputs and outputs.",
-          to_text(type_of(tensor))));
+      throw Refusal(
+          fmt::format("a hook or `retain_grad` on a tensor `{}` inside the function is not "
+                      "supported. Expected hooks on the function's "
+                      "inputs and outputs.",
+                      to_text(type_of(tensor))));
     }
   }
 }
@@ -337,7 +349,8 @@ namespace {
 
 class CurrentRecorder {
  public:
-  explicit CurrentRecorder(Recorder& recorder) : previous_(std::exchange(Recorder::current, &recorder)) {}
+  explicit CurrentRecorder(Recorder& recorder)
+      : previous_(std::exchange(Recorder::current, &recorder)) {}
   CurrentRecorder(const CurrentRecorder&) = delete;
   CurrentRecorder& operator=(const CurrentRecorder&) = delete;
   ~CurrentRecorder() { Recorder::current = previous_; }
@@ -365,7 +378,9 @@ RecordResult record(const RecordRequest& request) {
     outputs = request.run(stand_ins);
   }
   if (modes.changed()) {
-    throw Refusal("the function leaves grad mode or autocast changed. Restore it before returning, with a guard object.");
+    throw Refusal(
+        "the function leaves grad mode or autocast changed. Restore it before returning, with a "
+        "guard object.");
   }
   TracingScope scope(TracingScope::Level::Replaying);
   RecordResult result{.recording = recorder.finish(outputs), .last_resort_shapes = {}};

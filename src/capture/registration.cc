@@ -1,6 +1,7 @@
-// The front key takes a fallback: one kernel for all operators. The trace key needs a kernel for each operator that has no
-// CompositeImplicitAutograd kernel, since a bare fallback loses to CompositeExplicitAutograd kernels; composites are
-// taken apart above it. About 2,400 operators, some milliseconds once.
+// The front key takes a fallback: one kernel for all operators. The trace key needs a kernel for
+// each operator that has no CompositeImplicitAutograd kernel, since a bare fallback loses to
+// CompositeExplicitAutograd kernels; composites are taken apart above it. About 2,400 operators,
+// some milliseconds once.
 #include "capture/registration.h"
 
 #include <torch/library.h>

@@ -53,7 +53,8 @@ class JointReplay {
     check_outputs();
     tracer_.set_phase(Phase::Backward);
     take_gradients(tangents);
-    return {.graph = std::move(tracer_.graph()), .last_resort_shapes = tracer_.last_resort_shapes()};
+    return {.graph = std::move(tracer_.graph()),
+            .last_resort_shapes = tracer_.last_resort_shapes()};
   }
 
  private:
@@ -72,7 +73,8 @@ class JointReplay {
   void replay(const RecordedOp& recorded) {
     ReplayedModes modes(recorded.modes);
     torch::jit::Stack stack;
-    push_arguments(stack, recorded.op, recorded.args, [&](ValueId id) { return values_[id.index]; });
+    push_arguments(stack, recorded.op, recorded.args,
+                   [&](ValueId id) { return values_[id.index]; });
     recorded.op.callBoxed(&stack);
     take_results(stack, recorded.results,
                  [&](ValueId id, at::Tensor&& tensor) { values_[id.index] = std::move(tensor); });
@@ -85,16 +87,20 @@ class JointReplay {
     return values_[recording_.inputs[std::get<MutatedInput>(role).of.index].value.index];
   }
 
-  /// A history that changed without an operator call (a custom autograd function, say) is not in the recording.
+  /// A history that changed without an operator call (a custom autograd function, say) is not in
+  /// the recording.
   void check_outputs() const {
     for (size_t i = 0; i < recording_.outputs.size(); ++i) {
       const auto& seen = recording_.outputs[i].seen;
       if (!seen.defined) continue;
       const at::Tensor& replayed = values_[seen.value->index];
-      if (replayed.requires_grad() == seen.requires_grad && type_of(replayed) == seen.type) continue;
+      if (replayed.requires_grad() == seen.requires_grad && type_of(replayed) == seen.type)
+        continue;
       throw Refusal(fmt::format(
-          "output {}: a replay of the recorded operators gives `{}`{}, the function gave `{}`{}. Expected a function whose "
-          "effects on autograd are all operator calls; a custom `autograd::Function` is not supported yet.",
+          "output {}: a replay of the recorded operators gives `{}`{}, the function gave `{}`{}. "
+          "Expected a function whose "
+          "effects on autograd are all operator calls; a custom `autograd::Function` is not "
+          "supported yet.",
           i, to_text(type_of(replayed)), replayed.requires_grad() ? " that requires grad" : "",
           to_text(seen.type), seen.requires_grad ? " that requires grad" : ""));
     }

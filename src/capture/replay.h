@@ -15,12 +15,14 @@ struct JointTrace {
   std::map<std::string, uint32_t> last_resort_shapes;  // operator and how often
 };
 
-/// Replays the recording under functionalization and autograd, then takes the gradients of `tangents`, a subset of `meta.tangents()`.
+/// Replays the recording under functionalization and autograd, then takes the gradients of
+/// `tangents`, a subset of `meta.tangents()`.
 ///
-/// Inputs: the primals in the order of `recording.inputs`, then one tangent for each of `tangents`. Outputs:
-/// `meta.forward_outputs()`, then `Grad{i}` for each input that requires grad, undefined where autograd leaves it so. The gradient is with respect to the value
-/// before the call. Value ids of the forward part do not depend on `tangents`. Throws `Refusal` if the replay does not
-/// do what the recorded run did.
+/// Inputs: the primals in the order of `recording.inputs`, then one tangent for each of `tangents`.
+/// Outputs: `meta.forward_outputs()`, then `Grad{i}` for each input that requires grad, undefined
+/// where autograd leaves it so. The gradient is with respect to the value before the call. Value
+/// ids of the forward part do not depend on `tangents`. Throws `Refusal` if the replay does not do
+/// what the recorded run did.
 JointTrace trace_joint(const Recording& recording, const ViewAndMutationMeta& meta,
                        const std::vector<Differentiable>& tangents);
 

@@ -10,7 +10,8 @@ namespace foregrad {
 
 namespace {
 
-/// Where the history of an input that is no leaf begins: gradients are captured at its edge, it never runs.
+/// Where the history of an input that is no leaf begins: gradients are captured at its edge, it
+/// never runs.
 struct PrimalNode final : torch::autograd::Node {
   torch::autograd::variable_list apply(torch::autograd::variable_list&& /*grads*/) override {
     TORCH_INTERNAL_ASSERT(false, "the gradient of a traced input went past its edge");

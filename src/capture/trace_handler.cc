@@ -1,8 +1,10 @@
-// What arrives here is functional: autograd and functionalization are above. Three kinds of calls are not part of the
-// program and leave no node: helper calls of functionalization on plain meta tensors, arithmetic of libtorch's own on
-// constants that it made of C++ numbers, and factories that ask for the meta device.
+// What arrives here is functional: autograd and functionalization are above. Three kinds of calls
+// are not part of the program and leave no node: helper calls of functionalization on plain meta
+// tensors, arithmetic of libtorch's own on constants that it made of C++ numbers, and factories
+// that ask for the meta device.
 //
-// No tensor that is neither traced nor a zero-dimensional constant may enter the graph: anything else is refused here.
+// No tensor that is neither traced nor a zero-dimensional constant may enter the graph: anything
+// else is refused here.
 #include "capture/trace_handler.h"
 
 #include <ATen/core/Tensor.h>
@@ -23,7 +25,10 @@ namespace {
 class TracedCall {
  public:
   TracedCall(Tracer& tracer, const c10::OperatorHandle& op, torch::jit::Stack& stack)
-      : tracer_(tracer), op_(op), stack_(stack), begin_(stack.size() - op.schema().arguments().size()) {}
+      : tracer_(tracer),
+        op_(op),
+        stack_(stack),
+        begin_(stack.size() - op.schema().arguments().size()) {}
 
   void run() {
     find_what_it_takes();
@@ -34,7 +39,8 @@ class TracedCall {
     }
     std::vector<Operand> args;
     args.reserve(stack_.size() - begin_);
-    for (size_t i = begin_; i < stack_.size(); ++i) args.push_back(take_argument(stack_[i], i - begin_));
+    for (size_t i = begin_; i < stack_.size(); ++i)
+      args.push_back(take_argument(stack_[i], i - begin_));
     if (infer_results(op_, stack_) == ShapeSource::RealKernel) tracer_.count_last_resort(op_);
     std::vector<Operand> results;
     results.reserve(stack_.size() - begin_);
@@ -114,9 +120,10 @@ class TracedCall {
   Operand take_device(c10::IValue& entry) {
     c10::IValue literal = entry;
     if (entry.isDevice() && !entry.toDevice().is_cpu()) {
-      throw Refusal(fmt::format(
-          "`{}`: device `{}` is not supported. Expected `cpu`. Move tensors outside the compiled function.",
-          operator_text(op_), entry.toDevice().str()));
+      throw Refusal(
+          fmt::format("`{}`: device `{}` is not supported. Expected `cpu`. Move tensors outside "
+                      "the compiled function.",
+                      operator_text(op_), entry.toDevice().str()));
     }
     entry = c10::Device(c10::kMeta);
     return literal;
@@ -128,10 +135,12 @@ class TracedCall {
   }
 
   [[noreturn]] void refuse_stranger(const at::Tensor& tensor) {
-    throw Refusal(fmt::format(
-        "`{}`: a tensor `{}` that is neither traced nor declared reached the trace. Expected tensors that come from the "
-        "function's arguments or captured state. An operator's own kernel must not keep tensors; pass them as arguments.",
-        operator_text(op_), foregrad::to_text(type_of(tensor))));
+    throw Refusal(
+        fmt::format("`{}`: a tensor `{}` that is neither traced nor declared reached the trace. "
+                    "Expected tensors that come from the "
+                    "function's arguments or captured state. An operator's own kernel must not "
+                    "keep tensors; pass them as arguments.",
+                    operator_text(op_), foregrad::to_text(type_of(tensor))));
   }
 
   Operand give_result(c10::IValue& entry) {
@@ -144,7 +153,8 @@ class TracedCall {
       c10::List<at::Tensor> traced;
       for (const at::Tensor& meta : entry.toTensorVector()) {
         at::Tensor tensor = meta.defined() ? tracer_.define(meta) : at::Tensor();
-        values.push_back(meta.defined() ? std::optional(as_trace_tensor(tensor)->value()) : std::nullopt);
+        values.push_back(meta.defined() ? std::optional(as_trace_tensor(tensor)->value())
+                                        : std::nullopt);
         traced.push_back(std::move(tensor));
       }
       entry = std::move(traced);
@@ -178,8 +188,10 @@ void handle_traced_operator(const c10::OperatorHandle& op, c10::DispatchKeySet /
   BelowTracingScope below;
   Tracer* tracer = Tracer::current();
   TORCH_CHECK(tracer, "`", operator_text(op),
-              "`: a tensor that only stood for a value while a function was traced is used after the trace. Expected "
-              "tensors with data. Don't keep tensors from inside a compiled function in variables outside of it; return them.");
+              "`: a tensor that only stood for a value while a function was traced is used after "
+              "the trace. Expected "
+              "tensors with data. Don't keep tensors from inside a compiled function in variables "
+              "outside of it; return them.");
   TracedCall(*tracer, op, *stack).run();
 }
 

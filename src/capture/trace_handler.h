@@ -6,7 +6,8 @@
 
 namespace foregrad {
 
-/// Handles every operator that reaches the trace key: finds the results' types, and appends a node to the thread's trace.
+/// Handles every operator that reaches the trace key: finds the results' types, and appends a node
+/// to the thread's trace.
 void handle_traced_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                             torch::jit::Stack* stack);
 

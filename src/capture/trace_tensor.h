@@ -9,8 +9,8 @@
 
 namespace foregrad {
 
-/// Holds a meta tensor and reports the device CPU. It shares the meta tensor's storage, so that views alias as they would with
-/// data. Its key set is that of a CPU tensor plus the trace key.
+/// Holds a meta tensor and reports the device CPU. It shares the meta tensor's storage, so that
+/// views alias as they would with data. Its key set is that of a CPU tensor plus the trace key.
 struct TraceTensorImpl final : c10::TensorImpl {
   TraceTensorImpl(at::Tensor meta, ValueId value);
 
@@ -30,13 +30,16 @@ struct TraceTensorImpl final : c10::TensorImpl {
 /// Makes the trace tensor of a value.
 at::Tensor make_trace_tensor(at::Tensor meta, ValueId value);
 
-/// Returns the implementation if the tensor is a trace tensor, else null. Undefined tensors are none.
+/// Returns the implementation if the tensor is a trace tensor, else null. Undefined tensors are
+/// none.
 TraceTensorImpl* as_trace_tensor(const at::Tensor& tensor);
 
-/// Returns the trace tensor's implementation inside a functional wrapper, null if there is none. Does not synchronise the wrapper.
+/// Returns the trace tensor's implementation inside a functional wrapper, null if there is none.
+/// Does not synchronise the wrapper.
 TraceTensorImpl* traced_inside(const at::Tensor& wrapper);
 
-/// Makes a meta tensor of the given type, whatever its device, over a storage that reaches as far as the type does.
+/// Makes a meta tensor of the given type, whatever its device, over a storage that reaches as far
+/// as the type does.
 at::Tensor make_meta(const TensorType& type);
 
 }  // namespace foregrad

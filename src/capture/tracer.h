@@ -10,7 +10,8 @@
 
 namespace foregrad {
 
-/// One trace: the graph under construction. Operators below autograd and functionalization arrive one by one.
+/// One trace: the graph under construction. Operators below autograd and functionalization arrive
+/// one by one.
 class Tracer {
  public:
   enum class Keep {

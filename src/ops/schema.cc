@@ -110,7 +110,7 @@ std::optional<c10::OperatorHandle> find_in_place_variant(const c10::OperatorHand
   const std::array<std::string, 2> overloads = {
       overload, overload.starts_with(kSelfIsTensor) ? overload.substr(kSelfIsTensor.size()) : ""};
   for (const std::string& candidate : overloads) {
-    const auto variant =
+    auto variant =
         c10::Dispatcher::singleton().findSchema({op.operator_name().name + "_", candidate});
     if (variant && is_in_place_variant(variant->schema(), schema)) return variant;
   }

@@ -12,7 +12,8 @@ namespace {
 
 using Results = std::optional<std::vector<at::Tensor>>;
 
-/// One result of the argument's own type. Strides follow the argument's where it is dense, as a pointwise kernel's do.
+/// One result of the argument's own type. Strides follow the argument's where it is dense, as a
+/// pointwise kernel's do.
 Results like_first_argument(c10::ArrayRef<c10::IValue> args) {
   return std::vector<at::Tensor>{at::empty_like(args[0].toTensor())};
 }
@@ -23,8 +24,9 @@ int64_t convolved_size(int64_t size, int64_t kernel, int64_t stride, int64_t pad
   return (size + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1;
 }
 
-/// `convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)` over contiguous float
-/// batches [N, C, spatial...]; every other layout, and anything that may be invalid, is left to the real kernel.
+/// `convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding,
+/// groups)` over contiguous float batches [N, C, spatial...]; every other layout, and anything that
+/// may be invalid, is left to the real kernel.
 Results convolution(c10::ArrayRef<c10::IValue> args) {
   const at::Tensor& input = args[0].toTensor();
   const at::Tensor& weight = args[1].toTensor();

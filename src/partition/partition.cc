@@ -212,7 +212,7 @@ void check_saved_values(const Graph& joint, const SavedValues& saved) {
     for_each_definition(node, [&](ValueId value) { is_forward[value.index] = true; });
   }
   for (size_t i = 0; i < saved.size(); ++i) {
-    TORCH_CHECK(i == 0 || saved[i - 1] < saved[i],
+    TORCH_CHECK(i == 0 || saved[i - 1].index < saved[i].index,
                 "partition: saved values ascend, each once: expected one after ",
                 value_text(saved[i - 1]), ", got ", value_text(saved[i]));
     TORCH_CHECK(saved[i].index < is_forward.size() && is_forward[saved[i].index],

@@ -1,4 +1,5 @@
-// The joint graph of a recording against eager: outputs and gradients bit for bit, random streams included.
+// The joint graph of a recording against eager: outputs and gradients bit for bit, random streams
+// included.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -14,18 +15,24 @@ void expect_identical(const at::Tensor& traced, const at::Tensor& eager, const s
   EXPECT_EQ(traced.scalar_type(), eager.scalar_type()) << what;
   EXPECT_EQ(traced.sizes(), eager.sizes()) << what;
   EXPECT_EQ(traced.strides(), eager.strides()) << what;
-  EXPECT_TRUE(at::allclose(traced, eager, 0, 0, /*equal_nan=*/true)) << what << "\n" << traced << "\n" << eager;
+  EXPECT_TRUE(at::allclose(traced, eager, 0, 0, /*equal_nan=*/true)) << what << "\n"
+                                                                     << traced << "\n"
+                                                                     << eager;
 }
 
-/// Every argument and every captured tensor that requires grad is compared. All outputs are new tensors.
+/// Every argument and every captured tensor that requires grad is compared. All outputs are new
+/// tensors.
 Traced expect_same_as_eager(const Function& fn, const Tensors& arguments) {
   torch::manual_seed(7);
   Traced traced = trace(fn, arguments);
   torch::manual_seed(7);
   Tensors eager = fn(arguments);
-  Tensors sums;
+  Tensors differentiable;
+  Tensors tangents;
   for (const auto& output : eager) {
-    if (output.requires_grad()) sums.push_back(output.sum());
+    if (!output.requires_grad()) continue;
+    differentiable.push_back(output);
+    tangents.push_back(at::ones(output.sizes(), output.options().requires_grad(false)));
   }
   Tensors wanted;
   for (size_t i = 0; i < traced.recording.inputs.size(); ++i) {
@@ -33,8 +40,11 @@ Traced expect_same_as_eager(const Function& fn, const Tensors& arguments) {
     const at::Tensor& real = input.tensor.defined() ? input.tensor : arguments[i];
     if (real.requires_grad()) wanted.push_back(real);
   }
-  if (!sums.empty()) {
-    for (auto& grad : torch::autograd::grad(sums, wanted, {}, std::nullopt, false, true)) eager.push_back(grad);
+  if (!differentiable.empty()) {
+    for (auto& grad :
+         torch::autograd::grad(differentiable, wanted, tangents, std::nullopt, false, true)) {
+      eager.push_back(grad);
+    }
   }
   EXPECT_EQ(traced.results.size(), eager.size());
   for (size_t i = 0; i < std::min(eager.size(), traced.results.size()); ++i) {
@@ -48,7 +58,9 @@ at::Tensor leaf(at::IntArrayRef sizes) { return at::randn(sizes).requires_grad_(
 
 TEST(JointTrace, Pointwise) {
   expect_same_as_eager(
-      [](const Tensors& in) -> Tensors { return {at::sin(in[0]) * in[1] + at::sigmoid(in[0] - in[1]) * 2.5}; },
+      [](const Tensors& in) -> Tensors {
+        return {at::sin(in[0]) * in[1] + at::sigmoid(in[0] - in[1]) * 2.5};
+      },
       {leaf({3, 4}), leaf({4})});
 }
 
@@ -57,10 +69,11 @@ TEST(JointTrace, EveryKindOfFactory) {
       [](const Tensors& in) -> Tensors {
         const auto& x = in[0];
         auto o = x.options().requires_grad(false);
-        return {x * at::ones({3}, o) + at::zeros({3}, o) + at::full({3}, 2.0, o) + at::arange(3, o) + at::eye(3, o)[1] +
-                at::linspace(0, 1, 3, o) + at::scalar_tensor(4.0, o) + at::zeros_like(x) + at::full_like(x, 3) +
-                at::randn({3}, o) + at::rand({3}, o) + at::randint(0, 9, {3}, o) + at::randperm(3, o) +
-                at::empty({3}, o).fill_(2) + at::tril_indices(2, 2).sum()};
+        return {x * at::ones({3}, o) + at::zeros({3}, o) + at::full({3}, 2.0, o) +
+                at::arange(3, o) + at::eye(3, o)[1] + at::linspace(0, 1, 3, o) +
+                at::scalar_tensor(4.0, o) + at::zeros_like(x) + at::full_like(x, 3) +
+                at::randn({3}, o) + at::rand({3}, o) + at::randint(0, 9, {3}, o) +
+                at::randperm(3, o) + at::empty({3}, o).fill_(2) + at::tril_indices(2, 2).sum()};
       },
       {leaf({3})});
 }
@@ -110,7 +123,8 @@ TEST(JointTrace, ConvolutionPoolingDropoutAndCrossEntropy) {
 }
 
 TEST(JointTrace, AnUnusedInputHasAnUndefinedGradient) {
-  auto traced = expect_same_as_eager([](const Tensors& in) -> Tensors { return {in[0] * 2}; }, {leaf({3}), leaf({3})});
+  auto traced = expect_same_as_eager([](const Tensors& in) -> Tensors { return {in[0] * 2}; },
+                                     {leaf({3}), leaf({3})});
   EXPECT_FALSE(traced.results.back().defined());
 }
 
@@ -142,20 +156,27 @@ TEST(JointTrace, AWrittenBufferComesBackAsAnOutput) {
 }
 
 TEST(JointTrace, DataDependentOperatorsAreRefused) {
-  EXPECT_THROW(trace([](const Tensors& in) -> Tensors { return {in[0] * in[0].sum().item<float>()}; }, {leaf({3})}), Refusal);
-  EXPECT_THROW(trace([](const Tensors& in) -> Tensors { return {in[0].nonzero()}; }, {leaf({3})}), Refusal);
+  EXPECT_THROW(
+      trace([](const Tensors& in) -> Tensors { return {in[0] * in[0].sum().item<float>()}; },
+            {leaf({3})}),
+      Refusal);
+  EXPECT_THROW(trace([](const Tensors& in) -> Tensors { return {in[0].nonzero()}; }, {leaf({3})}),
+               Refusal);
 }
 
 TEST(JointTrace, TheUsersOwnExceptionPassesAndLeavesNoState) {
   auto x = leaf({3});
-  EXPECT_THROW(trace([](const Tensors&) -> Tensors { throw std::out_of_range("mine"); }, {x}), std::out_of_range);
+  EXPECT_THROW(trace([](const Tensors&) -> Tensors { throw std::out_of_range("mine"); }, {x}),
+               std::out_of_range);
   EXPECT_FALSE(is_tracing());
   EXPECT_TRUE(at::equal((x + 1).detach(), x.detach() + 1));
   expect_same_as_eager([](const Tensors& in) -> Tensors { return {in[0] + 1}; }, {x});
 }
 
 TEST(JointTrace, TwoTracesOfOneFunctionAreTheSameText) {
-  Function fn = [](const Tensors& in) -> Tensors { return {at::softmax(in[0], 1) * at::rand_like(in[0])}; };
+  Function fn = [](const Tensors& in) -> Tensors {
+    return {at::softmax(in[0], 1) * at::rand_like(in[0])};
+  };
   auto x = leaf({3, 4});
   auto first = trace(fn, {x});
   auto second = trace(fn, {x});

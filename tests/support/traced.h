@@ -23,7 +23,8 @@ struct Traced {
   Tensors results;  // in the order of the joint graph's outputs
 };
 
-/// Records and traces `fn`, then interprets the joint graph on the same arguments with tangents of ones.
+/// Records and traces `fn`, then interprets the joint graph on the same arguments with tangents of
+/// ones.
 inline Traced trace(const Function& fn, const Tensors& arguments) {
   auto recorded = record({.arguments = arguments, .run = fn, .on_capture = {}});
   Traced traced{.recording = std::move(recorded.recording), .meta = {}, .joint = {}, .results = {}};

@@ -1,0 +1,61 @@
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "capture/recorder.h"
+#include "graph/refusal.h"
+
+namespace foregrad {
+namespace {
+
+using Tensors = std::vector<at::Tensor>;
+
+TEST(Recorder, KeepsCompositesWholeAndNumbersValuesByIdentity) {
+  const auto result = record({.arguments = {at::ones({2, 3})},
+                              .run = [](const Tensors& in) -> Tensors {
+                                auto y = at::reshape(in[0], {6});
+                                y.add_(1);
+                                return {y};
+                              },
+                              .on_capture = {}});
+  ASSERT_EQ(result.recording.ops.size(), 2u);
+  EXPECT_EQ(operator_text(result.recording.ops[0].op), "aten::reshape");
+  EXPECT_EQ(std::get<ValueId>(result.recording.ops[0].results[0]),
+            std::get<ValueId>(result.recording.ops[1].results[0]));
+  EXPECT_TRUE(result.recording.inputs[0].seen.data_mutated);
+}
+
+TEST(Recorder, TellsOfEachCapturedTensorOnce) {
+  const auto captured = at::ones({2});
+  std::vector<std::string> first_uses;
+  record(
+      {.arguments = {at::ones({2})},
+       .run = [&](const Tensors& in) -> Tensors { return {in[0] * captured + captured}; },
+       .on_capture = [&](const at::Tensor&, const std::string& op) { first_uses.push_back(op); }});
+  EXPECT_EQ(first_uses, std::vector<std::string>{"aten::mul.Tensor"});
+}
+
+TEST(Recorder, RefusesHooksSparseTensorsAndNestedTraces) {
+  const auto x = at::ones({2}).requires_grad_();
+  auto refuse = [&](const std::function<Tensors(const Tensors&)>& run, const at::Tensor& argument) {
+    EXPECT_THROW(record({.arguments = {argument}, .run = run, .on_capture = {}}), Refusal);
+  };
+  refuse(
+      [](const Tensors& in) -> Tensors {
+        auto y = in[0] * 2;
+        y.register_hook([](const at::Tensor& grad) { return grad * 2; });
+        return {y};
+      },
+      x);
+  refuse([](const Tensors& in) { return in; }, at::eye(2).to_sparse());
+  refuse(
+      [](const Tensors& in) -> Tensors {
+        record(
+            {.arguments = {}, .run = [](const Tensors&) { return Tensors(); }, .on_capture = {}});
+        return in;
+      },
+      x);
+  EXPECT_FALSE(is_tracing());
+}
+
+}  // namespace
+}  // namespace foregrad

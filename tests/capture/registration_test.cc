@@ -1,0 +1,34 @@
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "capture/keys.h"
+#include "capture/registration.h"
+
+namespace foregrad {
+namespace {
+
+TEST(Registration, CoversEveryOperatorThatIsNotComposite) {
+  auto& dispatcher = c10::Dispatcher::singleton();
+  size_t expected = 0;
+  for (const auto& name : dispatcher.getAllOpNames()) {
+    const auto op = dispatcher.findSchema(name);
+    if (!op || op->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) continue;
+    ++expected;
+    EXPECT_TRUE(op->hasKernelForDispatchKey(kTraceKey)) << name;
+  }
+  EXPECT_GT(expected, 1000u);
+  EXPECT_GE(registered_operators(), expected);
+}
+
+TEST(Registration, OperatorsDefinedLaterGetTheHandler) {
+  torch::Library library(torch::Library::DEF, "foregrad_registration_test", std::nullopt, __FILE__,
+                         __LINE__);
+  library.def("twice(Tensor x) -> Tensor");
+  const auto op =
+      c10::Dispatcher::singleton().findSchema({"foregrad_registration_test::twice", ""});
+  ASSERT_TRUE(op);
+  EXPECT_TRUE(op->hasKernelForDispatchKey(kTraceKey));
+}
+
+}  // namespace
+}  // namespace foregrad
