@@ -8,13 +8,8 @@ else()
 endif()
 
 # CMake wants a source of the library's own; the code comes from the rooms.
-set(_foregrad_anchor "${PROJECT_BINARY_DIR}/foregrad_version.cc")
-file(CONFIGURE OUTPUT "${_foregrad_anchor}" CONTENT [=[
-namespace foregrad::build {
-extern const char kVersion[];
-const char kVersion[] = "@PROJECT_VERSION@";
-}  // namespace foregrad::build
-]=] @ONLY)
+set(_foregrad_anchor "${PROJECT_BINARY_DIR}/foregrad.cc")
+file(CONFIGURE OUTPUT "${_foregrad_anchor}" CONTENT "// The code is in the rooms (src/).\n")
 
 add_library(foregrad SHARED "${_foregrad_anchor}")
 add_library(Foregrad::foregrad ALIAS foregrad)

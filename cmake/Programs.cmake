@@ -1,8 +1,13 @@
 # The command line tool, the benchmarks and the examples. A folder without sources yet is skipped.
 
-file(GLOB_RECURSE _foregrad_cli_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cli/*.cc")
-set(_foregrad_cli_main "${PROJECT_SOURCE_DIR}/cli/main.cc")
-list(REMOVE_ITEM _foregrad_cli_sources "${_foregrad_cli_main}")
+# The tool stands on the public entry point, `foregrad/compile.h`, and is skipped while that is not there.
+set(_foregrad_cli_sources "")
+set(_foregrad_cli_main "")
+if(EXISTS "${PROJECT_SOURCE_DIR}/include/foregrad/compile.h")
+  file(GLOB_RECURSE _foregrad_cli_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cli/*.cc")
+  set(_foregrad_cli_main "${PROJECT_SOURCE_DIR}/cli/main.cc")
+  list(REMOVE_ITEM _foregrad_cli_sources "${_foregrad_cli_main}")
+endif()
 
 # All of the tool but main(), so that tests can link it. It knows the public headers only; whoever
 # links it chooses the shared library (the tool) or the rooms (tests).
@@ -12,13 +17,12 @@ if(_foregrad_cli_sources)
   find_package(ZLIB REQUIRED)
   add_library(foregrad_cli_lib STATIC ${_foregrad_cli_sources})
   target_include_directories(foregrad_cli_lib PUBLIC "${PROJECT_SOURCE_DIR}/cli" "${PROJECT_SOURCE_DIR}")
-  target_compile_definitions(foregrad_cli_lib PRIVATE FOREGRAD_VERSION="${PROJECT_VERSION}")
   target_link_libraries(foregrad_cli_lib PUBLIC
     foregrad_options foregrad_logging Foregrad::foregrad CLI11::CLI11 nlohmann_json::nlohmann_json
     ZLIB::ZLIB Threads::Threads)
 endif()
 
-if(EXISTS "${_foregrad_cli_main}")
+if(_foregrad_cli_main)
   add_executable(foregrad_cli "${_foregrad_cli_main}")
   set_target_properties(foregrad_cli PROPERTIES OUTPUT_NAME foregrad)
   target_link_libraries(foregrad_cli PRIVATE foregrad_cli_lib Foregrad::foregrad)
