@@ -1,4 +1,5 @@
-// What the tests of most rooms include, compiled once (cmake/Tests.cmake). Tests still include what they use.
+// What the tests of most rooms include, compiled once (cmake/Tests.cmake).
+// Tests still include what they use.
 #pragma once
 
 #include <ATen/ATen.h>
