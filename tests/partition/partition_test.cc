@@ -258,6 +258,20 @@ TEST(Partition, CopiesAMutatedPrimalOnlyIfItIsSaved) {
 })");
 }
 
+TEST(Partition, CopiesNoPrimalThatTheCallLeavesAlone) {
+  const Graph joint = parse_graph(R"(graph {
+  input %0: f32[2]{1} = user(0)
+  input %1: f32[2]{1} = lifted(1)
+  %2: f32[2]{1} = aten::exp(%1)
+  backward %3: f32[2]{1} = aten::neg(%0)
+  output %2 = mutated(1)
+  output %3 = grad(0)
+})");
+  const Partition parts = partition(joint, choose_saved_values(joint));
+  EXPECT_EQ(parts.forward.nodes.size(), 1u);
+  EXPECT_EQ(parts.forward.outputs.back().value, ValueId{0});
+}
+
 TEST(Partition, CopyOfAMutatedPrimalKeepsItsType) {
   // Offset, gaps, a permuted order, a view base and a view of it that is saved.
   for (const std::string type :

@@ -80,6 +80,17 @@ TEST(Cse, TellsLiteralsOperandsAndOperatorsApart) {
 })");
 }
 
+TEST(Cse, TellsResultTypesApart) {
+  // Whatever made the two layouts differ is not among the operands.
+  expect_unchanged(R"(graph {
+  input %0: f32[2,2]{2,1} = user(0)
+  %1: f32[2,2]{2,1} = aten::neg(%0)
+  %2: f32[2,2]{1,2} = aten::neg(%0)
+  %3: f32[2,2]{2,1} = aten::mm(%1, %2)
+  output %3 = output(0)
+})");
+}
+
 TEST(Cse, NeverMergesRandomOrUninitialised) {
   // Uninitialised memory is read by nothing whose value shows.
   expect_unchanged(R"(graph {
