@@ -204,6 +204,29 @@ TEST(Schema, DescribesUsersOperatorsAndForgetsThemWithTheirLibrary) {
   }
 }
 
+TEST(Schema, TakesNoOtherOperatorForAnInPlaceVariant) {
+  torch::Library library(torch::Library::DEF, "schema_test", std::nullopt, __FILE__, __LINE__);
+  const std::pair<const char*, bool> variants[] = {
+      {"(Tensor(a!) x, Tensor y, float z) -> Tensor(a!)", true},
+      {"(Tensor(a!) x, Tensor y, int z) -> Tensor(a!)", false},       // another type
+      {"(Tensor(a!) x, Tensor w, float z) -> Tensor(a!)", false},     // another name
+      {"(Tensor(a!) x, Tensor y) -> Tensor(a!)", false},              // fewer
+      {"(Tensor(a) x, Tensor y, float z) -> Tensor(a)", false},       // a view
+      {"(Tensor(a!) x, Tensor y, float z) -> Tensor", false},         // returns another tensor
+      {"(Tensor(a!) x, Tensor y, float z) -> ()", false},             // returns nothing
+      {"(Tensor x, Tensor(a!) y, float z) -> Tensor(a!)", false},     // writes another argument
+      {"(Tensor(a!) x, Tensor(b!) y, float z) -> Tensor(a!)", false}  // writes a second one
+  };
+  int number = 0;
+  for (const auto& [signature, fits] : variants) {
+    const std::string name = "op" + std::to_string(number++);
+    library.def((name + "(Tensor x, Tensor y, float z) -> Tensor").c_str());
+    library.def((name + "_" + signature).c_str());
+    EXPECT_EQ(in_place_variant(find_operator("schema_test::" + name)).has_value(), fits)
+        << signature;
+  }
+}
+
 TEST(Schema, AnswersAllThreadsAlike) {
   const auto operators = all_operators();
   const auto count = [&] {
