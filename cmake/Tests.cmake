@@ -75,7 +75,8 @@ foreach(_foregrad_folder IN LISTS _foregrad_test_folders)
   target_compile_options(${_foregrad_test} PRIVATE ${_foregrad_test_options})
   target_link_libraries(${_foregrad_test} PRIVATE foregrad_test_support GTest::gtest_main)
   target_compile_definitions(${_foregrad_test} PRIVATE
-    FOREGRAD_SOURCE_DIR="${PROJECT_SOURCE_DIR}" FOREGRAD_BINARY_DIR="${PROJECT_BINARY_DIR}")
+    FOREGRAD_SOURCE_DIR="${PROJECT_SOURCE_DIR}" FOREGRAD_BINARY_DIR="${PROJECT_BINARY_DIR}"
+    FOREGRAD_PROJECT_VERSION="${PROJECT_VERSION}")
   set(_foregrad_label unit)
   if(_foregrad_folder IN_LIST FOREGRAD_ROOMS)
     foregrad_link_room(${_foregrad_test} ${_foregrad_folder})

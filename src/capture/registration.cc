@@ -6,8 +6,12 @@
 
 #include <torch/library.h>
 
-#include <list>
 #include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "capture/keys.h"
 #include "capture/recorder.h"
@@ -17,49 +21,86 @@ namespace foregrad {
 
 namespace {
 
-class Registrations final : public c10::OpRegistrationListener {
+using Names = std::vector<c10::OperatorName>;
+
+struct ByName {
+  bool operator()(const c10::OperatorName& a, const c10::OperatorName& b) const {
+    return std::tie(a.name, a.overload_name) < std::tie(b.name, b.overload_name);
+  }
+};
+
+/// Operators that came or went since the last look. The dispatcher tells of them while it holds its
+/// own lock, under which no kernel can be registered: they wait here until a trace begins.
+class News final : public c10::OpRegistrationListener {
  public:
-  void onOperatorRegistered(const c10::OperatorHandle& op) override {
-    if (!op.hasSchema() || kernels_.contains(op.operator_name())) return;
-    if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) return;
-    kernels_.emplace(op.operator_name(),
-                     c10::Dispatcher::singleton().registerImpl(
-                         op.operator_name(), kTraceKey,
-                         c10::KernelFunction::makeFromBoxedFunction<&handle_traced_operator>(),
-                         std::nullopt, nullptr, "registered by Foregrad"));
-  }
-  void onOperatorDeregistered(const c10::OperatorHandle& op) override {
-    kernels_.erase(op.operator_name());
-  }
-  size_t size() const { return kernels_.size(); }
+  void onOperatorRegistered(const c10::OperatorHandle& op) override { note(added_, op); }
+  void onOperatorDeregistered(const c10::OperatorHandle& op) override { note(removed_, op); }
+
+  Names take_added() { return take(added_); }
+  Names take_removed() { return take(removed_); }
 
  private:
-  struct ByName {
-    bool operator()(const c10::OperatorName& a, const c10::OperatorName& b) const {
-      return std::tie(a.name, a.overload_name) < std::tie(b.name, b.overload_name);
-    }
-  };
+  void note(Names& names, const c10::OperatorHandle& op) {
+    std::lock_guard lock(mutex_);
+    names.push_back(op.operator_name());
+  }
+  Names take(Names& names) {
+    std::lock_guard lock(mutex_);
+    return std::exchange(names, {});
+  }
+
+  std::mutex mutex_;
+  Names added_;
+  Names removed_;
+};
+
+class Registrations {
+ public:
+  Registrations() {
+    auto news = std::make_unique<News>();
+    news_ = news.get();
+    // The dispatcher tells a new listener of every operator that is already there.
+    listener_ = c10::Dispatcher::singleton().addRegistrationListener(std::move(news));
+    catch_up();
+  }
+
+  /// Registers the handler for new operators and returns how many have it.
+  size_t catch_up() {
+    std::lock_guard lock(mutex_);
+    for (const auto& name : news_->take_removed()) kernels_.erase(name);
+    for (const auto& name : news_->take_added()) add(name);
+    return kernels_.size();
+  }
+
+ private:
+  void add(const c10::OperatorName& name) {
+    const auto op = c10::Dispatcher::singleton().findSchema(name);
+    if (!op || kernels_.contains(name)) return;
+    if (op->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) return;
+    kernels_.emplace(
+        name,
+        c10::Dispatcher::singleton().registerImpl(
+            name, kTraceKey, c10::KernelFunction::makeFromBoxedFunction<&handle_traced_operator>(),
+            std::nullopt, nullptr, "registered by Foregrad"));
+  }
+
+  std::mutex mutex_;
+  News* news_ = nullptr;  // owned by the dispatcher
+  c10::RegistrationHandleRAII listener_{[] {}};
   std::map<c10::OperatorName, c10::RegistrationHandleRAII, ByName> kernels_;
 };
 
 /// Never destroyed: the dispatcher outlives this library's statics.
 Registrations& registrations() {
-  static Registrations* const all = [] {
-    auto* made = new Registrations;
-    auto& dispatcher = c10::Dispatcher::singleton();
-    for (const auto& name : dispatcher.getAllOpNames()) {
-      if (auto op = dispatcher.findSchema(name)) made->onOperatorRegistered(*op);
-    }
-    return made;
-  }();
+  static Registrations* const all = new Registrations;
   return *all;
 }
 
-const size_t kRegisteredAtLoad = registrations().size();
+const size_t kRegisteredAtLoad = registrations().catch_up();
 
 }  // namespace
 
-size_t registered_operators() { return registrations().size(); }
+size_t registered_operators() { return registrations().catch_up(); }
 
 TORCH_LIBRARY_IMPL(_, DeferredInit, library) {
   library.fallback(torch::CppFunction::makeFromBoxedFunction<&handle_front_operator>());

@@ -5,8 +5,9 @@
 
 namespace foregrad {
 
-/// Returns how many operators have the trace key's handler. The handlers are registered when the
-/// library loads; operators that are defined later get theirs as they are defined.
+/// Returns how many operators have the trace key's handler, after registering it for those defined
+/// since the last call. Handlers are registered when the library loads; each trace calls this as it
+/// begins.
 size_t registered_operators();
 
 }  // namespace foregrad

@@ -9,6 +9,7 @@ namespace {
 
 TEST(Registration, CoversEveryOperatorThatIsNotComposite) {
   auto& dispatcher = c10::Dispatcher::singleton();
+  const size_t registered = registered_operators();
   size_t expected = 0;
   for (const auto& name : dispatcher.getAllOpNames()) {
     const auto op = dispatcher.findSchema(name);
@@ -17,7 +18,7 @@ TEST(Registration, CoversEveryOperatorThatIsNotComposite) {
     EXPECT_TRUE(op->hasKernelForDispatchKey(kTraceKey)) << name;
   }
   EXPECT_GT(expected, 1000u);
-  EXPECT_GE(registered_operators(), expected);
+  EXPECT_GE(registered, expected);
 }
 
 TEST(Registration, OperatorsDefinedLaterGetTheHandler) {
@@ -27,6 +28,7 @@ TEST(Registration, OperatorsDefinedLaterGetTheHandler) {
   const auto op =
       c10::Dispatcher::singleton().findSchema({"foregrad_registration_test::twice", ""});
   ASSERT_TRUE(op);
+  registered_operators();
   EXPECT_TRUE(op->hasKernelForDispatchKey(kTraceKey));
 }
 

@@ -295,6 +295,13 @@ TEST(PlanMemory, AnIntermediateDiesWithItsLastUse) {
   Probe::reset();
 }
 
+/// Holds the only reference to its tensor; a braced list would keep one more.
+Tensors one_ramp() {
+  Tensors inputs;
+  inputs.push_back(ramp({2}));
+  return inputs;
+}
+
 TEST(PlanMemory, AValueLivesUntilItsLastUse) {
   Probe::reset();
   const Plan plan(verified(R"(graph {
@@ -305,7 +312,7 @@ TEST(PlanMemory, AValueLivesUntilItsLastUse) {
   %4: f32[4]{1} = test_plan::probe(%3)
   output %4 = output(0)
 })"));
-  plan.run({ramp({2})});
+  plan.run(one_ramp());
   EXPECT_THAT(Probe::use_counts, ElementsAre(1, 2, 1));
   EXPECT_THAT(Probe::alive, ElementsAre(0, 1, 0));
   Probe::reset();
@@ -319,7 +326,7 @@ TEST(PlanMemory, AnUnreadResultDiesAtOnce) {
   %2: f32[2]{1} = test_plan::probe(%0)
   output %2 = output(0)
 })"));
-  plan.run({ramp({2})});
+  plan.run(one_ramp());
   EXPECT_THAT(Probe::use_counts, ElementsAre(2, 1));
   EXPECT_THAT(Probe::alive, ElementsAre(0, 0));
   Probe::reset();
