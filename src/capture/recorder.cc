@@ -94,6 +94,7 @@ class Recorder {
 
   uint32_t next_input() const { return static_cast<uint32_t>(lifts_.size()); }
   at::Tensor lift(const at::Tensor& real, const InputRole& role);
+  void hold_if_argument(const at::Tensor& tensor);
   at::Tensor lift_captured(const at::Tensor& tensor, const c10::OperatorHandle& op);
   void lift_entry(c10::IValue& entry, const c10::OperatorHandle& op);
   ValueId number(const at::Tensor& tensor);
@@ -133,11 +134,22 @@ at::Tensor Recorder::lift(const at::Tensor& real, const InputRole& role) {
   return stand_in;
 }
 
+/// An argument that the function also reaches by capture is only the same tensor by chance: it is
+/// held, for a guard.
+void Recorder::hold_if_argument(const at::Tensor& tensor) {
+  for (size_t i = 0; i < lifts_.size(); ++i) {
+    if (lifts_[i].real.is_same(tensor)) recording_.inputs[i].tensor = tensor;
+  }
+}
+
 at::Tensor Recorder::lift_captured(const at::Tensor& tensor, const c10::OperatorHandle& op) {
   if (!tensor.defined() || functional::isFunctionalTensor(tensor)) return tensor;
   if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) return tensor;
   auto known = stand_in_of_.find(tensor.unsafeGetTensorImpl());
-  if (known != stand_in_of_.end()) return known->second;
+  if (known != stand_in_of_.end()) {
+    hold_if_argument(tensor);
+    return known->second;
+  }
   const std::string where = fmt::format("`{}`", operator_text(op));
   refuse_unsupported_tensor(tensor, where);
   if (request_.on_capture) request_.on_capture(tensor, operator_text(op));

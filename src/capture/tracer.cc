@@ -2,6 +2,7 @@
 
 #include "capture/registration.h"
 #include "capture/trace_tensor.h"
+#include "capture/undeclared_writes.h"
 
 namespace foregrad {
 
@@ -18,6 +19,7 @@ TensorType traced_type_of(const at::Tensor& meta) {
 Tracer::Tracer(Keep keep) : keeps_nodes_(keep == Keep::Nodes) {
   // Naming it here keeps the handlers in a program that links this library statically.
   TORCH_INTERNAL_ASSERT(registered_operators() > 0, "the trace key has no handlers");
+  keep_undeclared_writes();
 }
 
 Tracer* Tracer::current() { return current_tracer; }

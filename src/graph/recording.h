@@ -66,7 +66,7 @@ struct OutputObservation {
 
 struct RecordedInput {
   ValueId value;
-  at::Tensor tensor;  // the lifted tensor, held; undefined for the user's own arguments
+  at::Tensor tensor;  // held if the function reached it by capture, an argument too; else undefined
   InputRole role;     // UserInput or Lifted
   InputObservation seen;
 };

@@ -1,0 +1,187 @@
+#include "runtime/guards.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/autocast_mode.h>
+#include <c10/core/DefaultDtype.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/InferenceMode.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace foregrad {
+
+Surroundings Surroundings::now() {
+  const auto& context = at::globalContext();
+  return {.grad_mode = c10::GradMode::is_enabled(),
+          .inference_mode = c10::InferenceMode::is_enabled(),
+          .autocast_enabled = at::autocast::is_autocast_enabled(at::kCPU),
+          .autocast_dtype = at::autocast::get_autocast_dtype(at::kCPU),
+          .default_dtype = c10::get_default_dtype_as_scalartype(),
+          .deterministic = context.deterministicAlgorithms(),
+          .mkldnn_enabled = context.userEnabledMkldnn(),
+          .matmul_precision = static_cast<int>(context.float32MatmulPrecision()),
+          .threads = at::get_num_threads()};
+}
+
+namespace {
+
+/// The tensors of one call, arguments before lifted ones.
+class Inputs {
+ public:
+  Inputs(std::span<const at::Tensor* const> arguments, std::span<const at::Tensor> lifted)
+      : arguments_(arguments), lifted_(lifted) {}
+  size_t size() const { return arguments_.size() + lifted_.size(); }
+  const at::Tensor& operator[](size_t i) const {
+    return i < arguments_.size() ? *arguments_[i] : lifted_[i - arguments_.size()];
+  }
+  uint32_t first_same_tensor(uint32_t i) const {
+    const auto* impl = (*this)[i].unsafeGetTensorImpl();
+    return first(i, [&](const at::Tensor& other) { return other.unsafeGetTensorImpl() == impl; });
+  }
+  uint32_t first_same_storage(uint32_t i) const {
+    const at::Tensor& tensor = (*this)[i];
+    if (!tensor.defined() || !tensor.has_storage()) return i;
+    return first(i, [&](const at::Tensor& other) {
+      return other.defined() && other.has_storage() && other.is_alias_of(tensor);
+    });
+  }
+
+ private:
+  template <class Matches>
+  uint32_t first(uint32_t limit, Matches&& matches) const {
+    for (uint32_t k = 0; k < limit; ++k) {
+      if (matches((*this)[k])) return k;
+    }
+    return limit;
+  }
+  std::span<const at::Tensor* const> arguments_;
+  std::span<const at::Tensor> lifted_;
+};
+
+bool is_strided(const at::Tensor& tensor) { return tensor.layout() == at::kStrided; }
+
+TensorGuard guard_of(const Inputs& inputs, uint32_t i) {
+  const at::Tensor& tensor = inputs[i];
+  TensorGuard guard{
+      .defined = tensor.defined(), .type = {}, .same_tensor_as = i, .shares_storage_with = i};
+  if (!tensor.defined()) return guard;
+  if (is_strided(tensor)) guard.type = type_of(tensor);
+  guard.keys = tensor.key_set().raw_repr();
+  guard.requires_grad = tensor.requires_grad();
+  guard.is_leaf = tensor.is_leaf();
+  guard.is_view = tensor.is_view();
+  guard.same_tensor_as = inputs.first_same_tensor(i);
+  guard.shares_storage_with = inputs.first_same_storage(i);
+  return guard;
+}
+
+bool has_type(const at::Tensor& tensor, const TensorType& type) {
+  return tensor.scalar_type() == type.dtype && tensor.sizes() == at::IntArrayRef(type.sizes) &&
+         tensor.strides() == at::IntArrayRef(type.strides);
+}
+
+std::string surroundings_text(const Surroundings& s) {
+  return fmt::format(
+      "grad mode {}, inference mode {}, autocast {}, default dtype {}, deterministic {}, oneDNN "
+      "{}, matmul precision {}, "
+      "{} threads",
+      s.grad_mode, s.inference_mode, s.autocast_enabled ? c10::toString(s.autocast_dtype) : "off",
+      c10::toString(s.default_dtype), s.deterministic, s.mkldnn_enabled, s.matmul_precision,
+      s.threads);
+}
+
+std::string guard_text(const TensorGuard& guard, uint32_t i) {
+  if (!guard.defined) return "undefined";
+  std::string text = to_text(guard.type);
+  if (guard.requires_grad) text += guard.is_leaf ? ", leaf that requires grad" : ", requires grad";
+  if (guard.is_view) text += ", view";
+  if (guard.same_tensor_as != i) {
+    text += fmt::format(", the same tensor as input {}", guard.same_tensor_as);
+  } else if (guard.shares_storage_with != i) {
+    text += fmt::format(", shares storage with input {}", guard.shares_storage_with);
+  }
+  return text;
+}
+
+}  // namespace
+
+Guards::Guards(std::span<const at::Tensor* const> arguments, std::span<const at::Tensor> lifted,
+               bool offsets_matter)
+    : lifted_(lifted),
+      argument_count_(arguments.size()),
+      offsets_matter_(offsets_matter),
+      surroundings_(Surroundings::now()) {
+  const Inputs inputs(arguments, lifted);
+  for (uint32_t i = 0; i < inputs.size(); ++i) inputs_.push_back(guard_of(inputs, i));
+}
+
+template <class Report>
+bool Guards::check(std::span<const at::Tensor* const> arguments, Report&& report) const {
+  if (arguments.size() != argument_count_) {
+    report([&] { return fmt::format("{} tensors, was {}", arguments.size(), argument_count_); });
+    return false;
+  }
+  const Surroundings now = Surroundings::now();
+  if (!(now == surroundings_)) {
+    report([&] {
+      return fmt::format("{}; was {}", surroundings_text(now), surroundings_text(surroundings_));
+    });
+    return false;
+  }
+  const Inputs inputs(arguments, lifted_);
+  for (uint32_t i = 0; i < inputs_.size(); ++i) {
+    const TensorGuard& guard = inputs_[i];
+    const at::Tensor& tensor = inputs[i];
+    bool holds = tensor.defined() == guard.defined;
+    if (holds && guard.defined) {
+      holds = tensor.key_set().raw_repr() == guard.keys && is_strided(tensor) &&
+              has_type(tensor, guard.type) &&
+              (!offsets_matter_ || tensor.storage_offset() == guard.type.storage_offset) &&
+              tensor.requires_grad() == guard.requires_grad && tensor.is_leaf() == guard.is_leaf &&
+              tensor.is_view() == guard.is_view &&
+              inputs.first_same_tensor(i) == guard.same_tensor_as &&
+              inputs.first_same_storage(i) == guard.shares_storage_with;
+    }
+    if (holds) continue;
+    report([&] {
+      return fmt::format("input {} is {}; was {}", i, guard_text(guard_of(inputs, i), i),
+                         guard_text(guard, i));
+    });
+    return false;
+  }
+  return true;
+}
+
+bool Guards::hold(std::span<const at::Tensor* const> arguments) const {
+  return check(arguments, [](auto&&) {});
+}
+
+GuardFailure Guards::explain(std::span<const at::Tensor* const> arguments) const {
+  GuardFailure failure;
+  check(arguments, [&](auto&& text) { failure = text(); });
+  return failure;
+}
+
+bool Guards::has_shared_storage(uint32_t input) const {
+  const uint32_t mine = inputs_[input].shares_storage_with;
+  for (uint32_t i = 0; i < inputs_.size(); ++i) {
+    if (i != input && inputs_[i].defined && inputs_[i].shares_storage_with == mine &&
+        inputs_[i].same_tensor_as != inputs_[input].same_tensor_as) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::string Guards::to_text() const {
+  std::string text;
+  for (uint32_t i = 0; i < inputs_.size(); ++i) {
+    text += fmt::format("input {}: {}{}\n", i, guard_text(inputs_[i], i),
+                        i < argument_count_ ? "" : ", captured");
+  }
+  return text + surroundings_text(surroundings_) + "\n";
+}
+
+}  // namespace foregrad

@@ -1,0 +1,79 @@
+// What must hold for a specialisation to be valid for a call.
+//
+// Guards are compared field by field with what was there when the function was recorded; nothing is
+// allocated. Which inputs are the same tensor, and which share storage, is guarded as a pattern:
+// each input names the first one it equals.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/tensor_type.h"
+
+namespace foregrad {
+
+/// The modes and switches outside the arguments that change what a function does. All but the
+/// thread count are part of what eager would have seen.
+struct Surroundings {
+  bool grad_mode = true;
+  bool inference_mode = false;
+  bool autocast_enabled = false;
+  at::ScalarType autocast_dtype = at::kBFloat16;
+  at::ScalarType default_dtype = at::kFloat;
+  bool deterministic = false;
+  bool mkldnn_enabled = true;
+  int matmul_precision = 0;
+  int threads = 1;
+
+  bool operator==(const Surroundings&) const = default;
+  static Surroundings now();
+};
+
+/// One input as it was when the function was recorded.
+struct TensorGuard {
+  bool defined = false;
+  TensorType type;  // its offset counts only where `Guards::offsets_matter`
+  uint64_t keys = 0;
+  bool requires_grad = false;
+  bool is_leaf = true;
+  bool is_view = false;
+  uint32_t same_tensor_as = 0;  // the first input that is the same tensor; itself if none is
+  uint32_t shares_storage_with =
+      0;  // the first input with the same storage; itself if there is none
+};
+
+/// Why a specialisation is not valid for a call, in words; nothing if it is.
+using GuardFailure = std::optional<std::string>;
+
+class Guards {
+ public:
+  /// `lifted` are held by the caller for as long as the guards live; they follow the arguments in
+  /// the numbering of inputs.
+  Guards(std::span<const at::Tensor* const> arguments, std::span<const at::Tensor> lifted,
+         bool offsets_matter);
+
+  bool hold(std::span<const at::Tensor* const> arguments) const;
+  /// The same check, slower, with the reason.
+  GuardFailure explain(std::span<const at::Tensor* const> arguments) const;
+
+  /// Whether two different inputs share storage.
+  bool has_shared_storage(uint32_t input) const;
+  std::string to_text() const;
+
+ private:
+  template <class Report>
+  bool check(std::span<const at::Tensor* const> arguments, Report&& report) const;
+
+  std::vector<TensorGuard> inputs_;
+  std::span<const at::Tensor> lifted_;
+  size_t argument_count_ = 0;
+  bool offsets_matter_ = false;
+  Surroundings surroundings_;
+};
+
+}  // namespace foregrad

@@ -1,0 +1,80 @@
+#include "runtime/specialisation.h"
+
+#include <torch/csrc/autograd/function.h>
+
+#include "runtime/epilogue.h"
+
+namespace foregrad {
+
+Specialisation::Specialisation(SpecialisationParts parts)
+    : parts_(std::move(parts)),
+      forward_(parts_.forward),
+      tangent_count_(parts_.meta.tangents().size()) {
+  const auto& outputs = parts_.forward.outputs;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!std::holds_alternative<Saved>(outputs[i].role)) continue;
+    SavedOutput saved{.position = i};
+    for (const GraphOutput& other : outputs) {
+      saved.is_user_output |=
+          std::holds_alternative<UserOutput>(other.role) && other.value == outputs[i].value;
+    }
+    saved_.push_back(saved);
+  }
+}
+
+c10::intrusive_ptr<BackwardNode> Specialisation::make_node(std::span<const at::Tensor> inputs) {
+  if (tangent_count_ == 0) return {};
+  auto node = c10::make_intrusive<BackwardNode>(shared_from_this(), tangent_count_);
+  torch::autograd::edge_list edges;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (parts_.meta.inputs[i].requires_grad)
+      edges.push_back(torch::autograd::impl::gradient_edge(inputs[i]));
+  }
+  node->set_next_edges(std::move(edges));
+  return node;
+}
+
+std::vector<at::Tensor> Specialisation::run(std::span<const at::Tensor* const> arguments) {
+  // A tensor that was passed twice, and one left undefined, is one input or none.
+  std::vector<at::Tensor> inputs;
+  inputs.reserve(parts_.meta.inputs.size());
+  for (const at::Tensor* argument : arguments) {
+    bool is_new = argument->defined();
+    for (const at::Tensor& known : inputs) is_new &= !known.is_same(*argument);
+    if (is_new) inputs.push_back(*argument);
+  }
+  for (const at::Tensor& lifted : parts_.lifted) inputs.push_back(lifted);
+
+  std::vector<at::Tensor> results = forward_.run(inputs);
+
+  const auto node = make_node(inputs);
+  std::vector<at::Tensor> outputs(parts_.meta.outputs.size());
+  for (size_t i = 0; i < results.size(); ++i) {
+    const OutputRole& role = parts_.forward.outputs[i].role;
+    if (const auto* mutated = std::get_if<MutatedInput>(&role)) {
+      write_back(inputs[mutated->of.index], results[i], parts_.meta.inputs[mutated->of.index],
+                 node);
+    } else if (const auto* user = std::get_if<UserOutput>(&role)) {
+      outputs[user->output.index] = results[i];
+      if (parts_.meta.outputs[user->output.index].takes_tangent()) {
+        torch::autograd::create_gradient_edge(outputs[user->output.index], node);
+      }
+    }
+  }
+  if (node) {
+    node->reserve(saved_.size());
+    for (const SavedOutput& saved : saved_)
+      node->save(results[saved.position], saved.is_user_output);
+  }
+  regenerate_aliases(parts_.meta, inputs, outputs);
+  return outputs;
+}
+
+const Backward& Specialisation::backward_for(const TangentMask& mask) {
+  std::lock_guard lock(mutex_);
+  auto found = backwards_.find(mask);
+  if (found == backwards_.end()) found = backwards_.emplace(mask, parts_.make_backward(mask)).first;
+  return found->second;
+}
+
+}  // namespace foregrad

@@ -1,0 +1,57 @@
+// One compiled form of a function: valid where its guards hold.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "graph/metadata.h"
+#include "runtime/backward_node.h"
+#include "runtime/plan.h"
+
+namespace foregrad {
+
+/// What a specialisation is made of.
+struct SpecialisationParts {
+  ViewAndMutationMeta meta;
+  Graph forward;
+  std::vector<at::Tensor> lifted;
+  /// Makes the backward for a mask; called once for each mask, under a lock.
+  std::function<Backward(const TangentMask&)> make_backward;
+};
+
+/// Runs the compiled forward and leaves what eager would have left. A call that throws has written
+/// nothing.
+class Specialisation final : public BackwardSource,
+                             public std::enable_shared_from_this<Specialisation> {
+ public:
+  explicit Specialisation(SpecialisationParts parts);
+
+  /// Returns the tensors of the function's result, in order. May be called from several threads.
+  std::vector<at::Tensor> run(std::span<const at::Tensor* const> arguments);
+
+  const Backward& backward_for(const TangentMask& mask) override;
+
+ private:
+  /// An output of the forward graph that is saved for backward.
+  struct SavedOutput {
+    size_t position = 0;
+    bool is_user_output = false;
+  };
+
+  c10::intrusive_ptr<BackwardNode> make_node(std::span<const at::Tensor> inputs);
+
+  SpecialisationParts parts_;
+  Plan forward_;
+  std::vector<SavedOutput> saved_;
+  size_t tangent_count_ = 0;
+  std::mutex mutex_;
+  std::map<TangentMask, Backward> backwards_;
+};
+
+}  // namespace foregrad

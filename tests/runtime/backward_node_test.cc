@@ -1,0 +1,54 @@
+#include "runtime/backward_node.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "graph/parser.h"
+
+namespace foregrad {
+namespace {
+
+/// Multiplies the one tangent by the one saved value.
+class Product final : public BackwardSource {
+ public:
+  const Backward& backward_for(const TangentMask& mask) override {
+    EXPECT_EQ(mask, TangentMask{true});
+    return backward_;
+  }
+
+ private:
+  const Graph graph_ = parse_graph(R"(graph {
+  input %0: f32[2]{1} = saved(%0)
+  input %1: f32[2]{1} = tangent(output(0))
+  %2: f32[2]{1} = aten::mul.Tensor(%1, %0)
+  output %2 = grad(0)
+})");
+  Backward backward_{.plan = Plan(graph_), .tangents = {graph_.type(ValueId{1})}};
+};
+
+TEST(BackwardNode, RunsTheBackwardAndCoercesTheTangent) {
+  auto node = c10::make_intrusive<BackwardNode>(std::make_shared<Product>(), 1);
+  node->save(at::full({2}, 3.0), false);
+  node->add_next_edge({});
+  auto grads = node->apply({at::ones({1}).expand({2})});
+  EXPECT_TRUE(at::equal(grads.at(0), at::full({2}, 3.0)));
+}
+
+TEST(BackwardNode, UndefinedTangentsGiveUndefinedGradients) {
+  auto node = c10::make_intrusive<BackwardNode>(std::make_shared<Product>(), 1);
+  node->add_next_edge({});
+  EXPECT_FALSE(node->apply({at::Tensor()}).at(0).defined());
+}
+
+TEST(BackwardNode, ASecondRunAfterReleaseIsAnError) {
+  auto node = c10::make_intrusive<BackwardNode>(std::make_shared<Product>(), 1);
+  node->save(at::ones({2}), false);
+  node->add_next_edge({});
+  node->will_release_variables();
+  node->apply({at::ones({2})});
+  node->release_variables();
+  EXPECT_THROW(node->apply({at::ones({2})}), c10::Error);
+}
+
+}  // namespace
+}  // namespace foregrad

@@ -1,0 +1,78 @@
+#include "runtime/guards.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+namespace foregrad {
+namespace {
+
+using Arguments = std::vector<const at::Tensor*>;
+
+TEST(Guards, HoldForTensorsOfTheSameKind) {
+  const auto x = at::ones({2, 3});
+  const auto other = at::zeros({2, 3});
+  const Guards guards(Arguments{&x}, {}, false);
+  EXPECT_TRUE(guards.hold(Arguments{&other}));
+  EXPECT_EQ(guards.explain(Arguments{&other}), std::nullopt);
+}
+
+TEST(Guards, EachPropertyIsGuardedAndNamed) {
+  const auto x = at::ones({2, 3});
+  const Guards guards(Arguments{&x}, {}, false);
+  const std::vector<std::pair<at::Tensor, const char*>> others = {
+      {at::ones({3, 2}), "f32[3,2]"},
+      {at::ones({3, 2}).t(), "{1,2}"},
+      {at::ones({2, 3}, at::kDouble), "f64"},
+      {at::ones({2, 3}).requires_grad_(), "leaf that requires grad"},
+      {at::ones({2, 3}).requires_grad_() * 1, "requires grad"},
+      {at::ones({6}).view({2, 3}), "view"},
+      {at::Tensor(), "undefined"},
+  };
+  for (const auto& [other, word] : others) {
+    EXPECT_FALSE(guards.hold(Arguments{&other})) << word;
+    EXPECT_THAT(guards.explain(Arguments{&other}).value(), ::testing::HasSubstr(word));
+  }
+}
+
+TEST(Guards, SurroundingsAreGuarded) {
+  const auto x = at::ones({2});
+  const Guards guards(Arguments{&x}, {}, false);
+  {
+    at::NoGradGuard no_grad;
+    EXPECT_FALSE(guards.hold(Arguments{&x}));
+  }
+  at::set_default_dtype(caffe2::TypeMeta::Make<double>());
+  EXPECT_FALSE(guards.hold(Arguments{&x}));
+  at::set_default_dtype(caffe2::TypeMeta::Make<float>());
+  EXPECT_TRUE(guards.hold(Arguments{&x}));
+}
+
+TEST(Guards, WhichInputsShareIsGuarded) {
+  const auto base = at::ones({4});
+  const auto left = base.slice(0, 0, 2);
+  const auto right = base.slice(0, 2, 4);
+  const auto apart = at::ones({4}).slice(0, 0, 2);
+  const Guards shared(Arguments{&left, &right}, {}, false);
+  EXPECT_TRUE(shared.has_shared_storage(0));
+  EXPECT_TRUE(shared.hold(Arguments{&right, &left}));
+  EXPECT_FALSE(shared.hold(Arguments{&left, &apart}));
+  EXPECT_FALSE(shared.hold(Arguments{&left, &left}));
+  const Guards separate(Arguments{&left, &apart}, {}, false);
+  EXPECT_FALSE(separate.has_shared_storage(0));
+  EXPECT_FALSE(separate.hold(Arguments{&left, &right}));
+}
+
+TEST(Guards, LiftedTensorsAndOffsets) {
+  std::vector<at::Tensor> lifted = {at::ones({2})};
+  const auto x = at::ones({4}).slice(0, 1, 3);
+  const auto y = at::ones({4}).slice(0, 2, 4);
+  EXPECT_TRUE(Guards(Arguments{&x}, lifted, false).hold(Arguments{&y}));
+  const Guards guards(Arguments{&x}, lifted, true);
+  EXPECT_FALSE(guards.hold(Arguments{&y}));
+  lifted[0].set_data(at::ones({3}));
+  EXPECT_FALSE(guards.hold(Arguments{&x}));
+}
+
+}  // namespace
+}  // namespace foregrad

@@ -1,0 +1,46 @@
+#include "runtime/specialisation.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "graph/parser.h"
+
+namespace foregrad {
+namespace {
+
+TEST(Specialisation, RunsForwardAndMakesEachBackwardOnce) {
+  ViewAndMutationMeta meta;
+  const auto x = at::ones({2}).requires_grad_();
+  meta.inputs.push_back({.type = type_of(x), .requires_grad = true});
+  meta.outputs.push_back({.origin = NewTensor{}, .type = type_of(x), .requires_grad = true});
+  int made = 0;
+  auto one = std::make_shared<Specialisation>(SpecialisationParts{
+      .meta = meta,
+      .forward = parse_graph(R"(graph {
+  input %0: f32[2]{1} = user(0)
+  %1: f32[2]{1} = aten::exp(%0)
+  output %1 = output(0)
+  output %1 = saved(%1)
+})"),
+      .lifted = {},
+      .make_backward = [&](const TangentMask&) {
+        ++made;
+        const Graph graph = parse_graph(R"(graph {
+  input %1: f32[2]{1} = saved(%1)
+  input %2: f32[2]{1} = tangent(output(0))
+  %3: f32[2]{1} = aten::mul.Tensor(%2, %1)
+  output %3 = grad(0)
+})");
+        return Backward{.plan = Plan(graph), .tangents = {graph.type(ValueId{2})}};
+      }});
+  for (int i = 0; i < 2; ++i) {
+    auto y = one->run(std::vector<const at::Tensor*>{&x}).at(0);
+    EXPECT_TRUE(y.requires_grad());
+    y.sum().backward();
+  }
+  EXPECT_EQ(made, 1);
+  EXPECT_TRUE(at::equal(x.grad(), 2 * x.detach().exp()));
+}
+
+}  // namespace
+}  // namespace foregrad
