@@ -89,7 +89,7 @@ class Compiled {
                                            std::tuple<Args&&...>(std::forward<Args>(args)...));
     detail::CallResult called = compiler_.call(leaves, bound);
     if (!called.is_compiled)
-      return run_eagerly<Result>(called.trace_error, std::forward<Args>(args)...);
+      return run_eagerly<Result>(called.trace_error, leaves, std::forward<Args>(args)...);
     if constexpr (!std::is_void_v<Result>) {
       static_assert(
           Tree<Result>,
@@ -106,16 +106,18 @@ class Compiled {
 
  private:
   template <class Result, class... Args>
-  Result run_eagerly(const std::string& trace_error, Args&&... args) const {
+  Result run_eagerly(const std::string& trace_error, const detail::Leaves& leaves,
+                     Args&&... args) const {
     struct CountOnSuccess {
       const detail::Compiler& compiler;
       const std::string& trace_error;
+      const detail::Leaves& leaves;
       int exceptions = std::uncaught_exceptions();
       ~CountOnSuccess() {
         if (!trace_error.empty() && std::uncaught_exceptions() == exceptions)
-          compiler.count_fallback(trace_error);
+          compiler.count_fallback(trace_error, leaves);
       }
-    } count{compiler_, trace_error};
+    } count{compiler_, trace_error, leaves};
     return (*fn_)(std::forward<Args>(args)...);
   }
 

@@ -19,14 +19,16 @@ enum class Policy {
 };
 
 /// A module whose parameters and buffers the function may use: a `shared_ptr`, or a holder such as
-/// `torch::nn::Linear`.
+/// `torch::nn::Linear`. Made implicitly, so that both can stand in a braced list.
 class ModuleRef {
  public:
+  // NOLINTBEGIN(google-explicit-constructor)
   template <class M>
   requires std::is_base_of_v<torch::nn::Module, M> ModuleRef(std::shared_ptr<M> module)
       : module_(std::move(module)) {}
   template <class M>
   ModuleRef(const torch::nn::ModuleHolder<M>& holder) : module_(holder.ptr()) {}
+  // NOLINTEND(google-explicit-constructor)
 
   const std::shared_ptr<torch::nn::Module>& get() const { return module_; }
 

@@ -12,7 +12,7 @@
 #include "graph/dot.h"
 #include "graph/printer.h"
 #include "graph/refusal.h"
-#include "graph/verifier.h"
+#include "ops/schema.h"
 #include "partition/partition.h"
 #include "passes/pipeline.h"
 
@@ -139,7 +139,7 @@ std::vector<Differentiable> masked(const std::vector<Differentiable>& tangents,
   return chosen;
 }
 
-void build(Compilation& made, ViewAndMutationMeta meta, Stages& stages) {
+void build(Compilation& made, const ViewAndMutationMeta& meta, Stages& stages) {
   std::vector<PassRecord> passes;
   const auto tangents = meta.tangents();
   JointTrace joint = trace_joint(*made.recording, meta, tangents);
@@ -166,6 +166,8 @@ void build(Compilation& made, ViewAndMutationMeta meta, Stages& stages) {
       .meta = meta,
       .forward = std::move(parts.forward),
       .lifted = made.lifted,
+      .draws_random = std::ranges::any_of(joint.graph.nodes,
+                                          [](const Node& node) { return is_random(node.op); }),
       .make_backward = [recording = made.recording, meta, tangents,
                         saved](const TangentMask& mask) {
         std::vector<PassRecord> unused;
@@ -266,10 +268,10 @@ std::shared_ptr<Compilation> compile_call(const Leaves& leaves, BoundFunction& f
   }
   made->guards =
       std::make_unique<Guards>(leaves.tensors, made->lifted, takes_offsets(*made->recording));
-  ViewAndMutationMeta meta = analyze_views_and_mutations(*made->recording);
+  const ViewAndMutationMeta meta = analyze_views_and_mutations(*made->recording);
   refuse_shared_writes(meta, *made);
   stages.end("analysis");
-  build(*made, std::move(meta), stages);
+  build(*made, meta, stages);
   stages.write(made->report);
   made->report.guards = made->guards->to_text();
   for (const ModuleGuard& guard : made->modules) {

@@ -159,6 +159,10 @@ CallResult Driver::call(const Leaves& leaves, BoundFunction& function) {
   return {};
 }
 
+void Driver::refuse_from_now_on(const Leaves& leaves, const std::string& reason) {
+  add(refuse_calls_like(leaves, options_, reason));
+}
+
 Report Driver::report() const {
   std::lock_guard lock(mutex_);
   Report report{.specialisations = {},
@@ -185,8 +189,9 @@ Compiler::Compiler(CompileOptions options)
 CallResult Compiler::call(const Leaves& leaves, BoundFunction& function) const {
   return driver_->call(leaves, function);
 }
-void Compiler::count_fallback(const std::string& trace_error) const {
+void Compiler::count_fallback(const std::string& trace_error, const Leaves& leaves) const {
   driver_->count_fallback(trace_error);
+  driver_->refuse_from_now_on(leaves, trace_error);
 }
 Report Compiler::report() const { return driver_->report(); }
 void Compiler::invalidate() const { driver_->invalidate(); }

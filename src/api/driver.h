@@ -21,6 +21,7 @@ class Driver {
 
   CallResult call(const Leaves& leaves, BoundFunction& function);
   void count_fallback(const std::string& reason);
+  void refuse_from_now_on(const Leaves& leaves, const std::string& reason);
   Report report() const;
   void invalidate();
 

@@ -67,12 +67,29 @@ void refuse_unsupported_tensor(const at::Tensor& tensor, const std::string& wher
                   where, c10::str(tensor.layout()), tensor.device().str()));
 }
 
+/// Calls `visit` for each tensor in the entry, list entries included.
+template <class Visit>
+void for_each_tensor(const c10::IValue& entry, Visit&& visit) {
+  if (entry.isTensor()) {
+    visit(entry.toTensor());
+  } else if (entry.isTensorList()) {
+    for (const at::Tensor& tensor : entry.toTensorVector()) visit(tensor);
+  } else if (entry.isOptionalTensorList()) {
+    for (const auto& tensor : entry.toOptionalTensorVector()) {
+      if (tensor) visit(*tensor);
+    }
+  }
+}
+
 }  // namespace
 
 /// The recording under construction.
 class Recorder {
  public:
   Recorder(const RecordRequest& request, Tracer& tracer) : request_(request), tracer_(tracer) {}
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+  ~Recorder() { restore_grads(); }
 
   static thread_local Recorder* current;
 
@@ -90,6 +107,7 @@ class Recorder {
     at::Tensor real;
     at::Tensor stand_in;
     torch::autograd::Edge edge;  // where its history begins; empty if it requires no grad
+    at::Tensor grad;             // what the real tensor's `grad()` was
   };
 
   uint32_t next_input() const { return static_cast<uint32_t>(lifts_.size()); }
@@ -101,7 +119,8 @@ class Recorder {
   ValueId value_of(const at::Tensor& tensor, const c10::OperatorHandle& op);
   Operand take(const c10::IValue& entry, const c10::OperatorHandle& op);
   Operand give(const c10::IValue& entry);
-  void check_outside_changes() const;
+  void check_outside_changes();
+  bool restore_grads();
   InputObservation observe(const Lift& lift);
   size_t storage_number(const at::Tensor& tensor);
 
@@ -124,8 +143,18 @@ at::Tensor Recorder::lift(const at::Tensor& real, const InputRole& role) {
   at::Tensor stand_in =
       make_stand_in(tracer_, type_of(real), role, real.requires_grad(), real.is_leaf());
   found->second = stand_in;
-  Lift lift{.real = real, .stand_in = stand_in, .edge = {}};
-  if (real.requires_grad()) lift.edge = torch::autograd::impl::gradient_edge(stand_in);
+  Lift lift{.real = real, .stand_in = stand_in, .edge = {}, .grad = {}};
+  if (real.requires_grad()) {
+    if (real.is_leaf()) {
+      // A gradient that the function takes with respect to the real tensor ends at its own
+      // accumulator.
+      lift.grad = real.grad();
+      lift.edge = {torch::autograd::impl::grad_accumulator(real), 0};
+      torch::autograd::impl::set_grad_accumulator(
+          stand_in, c10::weak_intrusive_ptr<torch::autograd::Node>(lift.edge.function));
+    }
+    lift.edge = torch::autograd::impl::gradient_edge(stand_in);
+  }
   lifts_.push_back(lift);
   recording_.inputs.push_back({.value = number(stand_in),
                                .tensor = std::holds_alternative<Lifted>(role) ? real : at::Tensor(),
@@ -238,13 +267,16 @@ Operand Recorder::give(const c10::IValue& entry) {
 
 void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   const size_t begin = stack.size() - op.schema().arguments().size();
-  RecordedOp recorded{.op = op, .args = {}, .results = {}, .modes = current_modes()};
+  RecordedOp recorded{.op = op, .args = {}, .results = {}, .modes = current_modes(), .history = 0};
   recorded.args.reserve(stack.size() - begin);
   std::vector<at::Tensor> written;
   std::vector<TensorType> types_before;
   for (size_t i = begin; i < stack.size(); ++i) {
     lift_entry(stack[i], op);
     recorded.args.push_back(take(stack[i], op));
+    for_each_tensor(stack[i], [&](const at::Tensor& tensor) {
+      if (functional::isFunctionalTensor(tensor)) fold_history(recorded.history, tensor);
+    });
     if (is_written(op, i - begin) && stack[i].isTensor() && stack[i].toTensor().defined()) {
       written.push_back(stack[i].toTensor());
       types_before.push_back(type_of(written.back()));
@@ -304,7 +336,26 @@ InputObservation Recorder::observe(const Lift& lift) {
           .storage = storage_number(now)};
 }
 
-void Recorder::check_outside_changes() const {
+/// Takes gradients that `backward()` left in the caller's tensors out of them; says whether there
+/// were any.
+bool Recorder::restore_grads() {
+  bool restored = false;
+  for (Lift& lift : lifts_) {
+    if (!lift.edge.is_valid() || !lift.real.is_leaf() || lift.real.grad().is_same(lift.grad))
+      continue;
+    lift.real.mutable_grad() = lift.grad;
+    restored = true;
+  }
+  return restored;
+}
+
+void Recorder::check_outside_changes() {
+  if (restore_grads()) {
+    throw Refusal(
+        "`backward()` inside the function is not supported yet. Expected gradients taken by "
+        "`torch::autograd::grad`, or "
+        "`backward()` on the function's result outside of it.");
+  }
   for (const at::Tensor& tensor : kept_) {
     const auto* meta = torch::autograd::impl::get_autograd_meta(tensor);
     if (meta && (!meta->hooks_.empty() || meta->retains_grad_)) {

@@ -73,11 +73,26 @@ class JointReplay {
   void replay(const RecordedOp& recorded) {
     ReplayedModes modes(recorded.modes);
     torch::jit::Stack stack;
-    push_arguments(stack, recorded.op, recorded.args,
-                   [&](ValueId id) { return values_[id.index]; });
+    uint64_t history = 0;
+    push_arguments(stack, recorded.op, recorded.args, [&](ValueId id) {
+      fold_history(history, values_[id.index]);
+      return values_[id.index];
+    });
+    if (history != recorded.history) refuse_other_history(recorded);
     recorded.op.callBoxed(&stack);
     take_results(stack, recorded.results,
                  [&](ValueId id, at::Tensor&& tensor) { values_[id.index] = std::move(tensor); });
+  }
+
+  /// A history that changed without an operator call is not in the recording.
+  [[noreturn]] static void refuse_other_history(const RecordedOp& recorded) {
+    throw Refusal(
+        fmt::format("`{}`: when it ran, autograd knew something else of its arguments than a "
+                    "replay of the operators before it tells. "
+                    "Expected a function whose effects on autograd are all operator calls; a "
+                    "custom `autograd::Function`, or a change of "
+                    "`requires_grad` by hand, is not supported yet.",
+                    operator_text(recorded.op)));
   }
 
   at::Tensor tensor_of(const OutputRole& role) const {
@@ -87,8 +102,6 @@ class JointReplay {
     return values_[recording_.inputs[std::get<MutatedInput>(role).of.index].value.index];
   }
 
-  /// A history that changed without an operator call (a custom autograd function, say) is not in
-  /// the recording.
   void check_outputs() const {
     for (size_t i = 0; i < recording_.outputs.size(); ++i) {
       const auto& seen = recording_.outputs[i].seen;

@@ -63,6 +63,14 @@ std::optional<size_t> first_use_of_different_input(const Recording& left, const 
 
 }  // namespace
 
+void fold_history(uint64_t& history, const at::Tensor& tensor) {
+  if (!tensor.defined()) return;
+  const auto* meta = tensor.unsafeGetTensorImpl()->autograd_meta();
+  const bool requires_grad = meta && tensor.requires_grad();
+  history =
+      history << 2U | (requires_grad ? 2U : 0U) | (requires_grad && !tensor.is_leaf() ? 1U : 0U);
+}
+
 std::optional<size_t> first_difference(const Recording& left, const Recording& right) {
   const size_t common = std::min(left.ops.size(), right.ops.size());
   size_t place = 0;

@@ -29,7 +29,14 @@ struct RecordedOp {
   std::vector<Operand> args;
   std::vector<Operand> results;  // an in-place operator's result is the value that it wrote
   ModeState modes;
+  /// What autograd knew of the tensors among the arguments when the operator was called, folded by
+  /// `fold_history`.
+  uint64_t history = 0;
 };
+
+/// Folds what autograd knows of one more tensor into `history`: exact for the last 32 tensors,
+/// which is enough to notice that a replay went another way.
+void fold_history(uint64_t& history, const at::Tensor& tensor);
 
 /// A view operator of the chain that leads from an input to an output: its argument `self_argument`
 /// is the tensor.

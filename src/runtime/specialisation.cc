@@ -1,5 +1,6 @@
 #include "runtime/specialisation.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <torch/csrc/autograd/function.h>
 
 #include "runtime/epilogue.h"
@@ -34,6 +35,23 @@ c10::intrusive_ptr<BackwardNode> Specialisation::make_node(std::span<const at::T
   return node;
 }
 
+/// A call that throws has drawn no random numbers.
+std::vector<at::Tensor> Specialisation::run_forward(const std::vector<at::Tensor>& inputs) const {
+  if (!parts_.draws_random) return forward_.run(inputs);
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const at::Tensor state = [&] {
+    std::lock_guard lock(generator.mutex());
+    return generator.get_state();
+  }();
+  try {
+    return forward_.run(inputs);
+  } catch (...) {
+    std::lock_guard lock(generator.mutex());
+    generator.set_state(state);
+    throw;
+  }
+}
+
 std::vector<at::Tensor> Specialisation::run(std::span<const at::Tensor* const> arguments) {
   // A tensor that was passed twice, and one left undefined, is one input or none.
   std::vector<at::Tensor> inputs;
@@ -45,7 +63,7 @@ std::vector<at::Tensor> Specialisation::run(std::span<const at::Tensor* const> a
   }
   for (const at::Tensor& lifted : parts_.lifted) inputs.push_back(lifted);
 
-  std::vector<at::Tensor> results = forward_.run(inputs);
+  std::vector<at::Tensor> results = run_forward(inputs);
 
   const auto node = make_node(inputs);
   std::vector<at::Tensor> outputs(parts_.meta.outputs.size());

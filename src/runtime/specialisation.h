@@ -21,6 +21,7 @@ struct SpecialisationParts {
   ViewAndMutationMeta meta;
   Graph forward;
   std::vector<at::Tensor> lifted;
+  bool draws_random = false;  // forward draws from the default generator
   /// Makes the backward for a mask; called once for each mask, under a lock.
   std::function<Backward(const TangentMask&)> make_backward;
 };
@@ -44,6 +45,7 @@ class Specialisation final : public BackwardSource,
     bool is_user_output = false;
   };
 
+  std::vector<at::Tensor> run_forward(const std::vector<at::Tensor>& inputs) const;
   c10::intrusive_ptr<BackwardNode> make_node(std::span<const at::Tensor> inputs);
 
   SpecialisationParts parts_;

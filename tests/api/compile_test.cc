@@ -271,6 +271,35 @@ TEST(Compile, TheUsersExceptionsAreEagers) {
   EXPECT_EQ(compiled(at::ones({2, 3}), at::ones({3, 2})).sizes(), at::IntArrayRef({2, 2}));
 }
 
+TEST(Compile, WhatTracingCannotDoIsTriedOnce) {
+  int runs = 0;
+  auto compiled = compile([&](const at::Tensor& x) -> at::Tensor {
+    ++runs;
+    return x * x.data_ptr<float>()[0];
+  });
+  auto x = at::full({2}, 2.0);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(compiled(x)[1].item<float>(), 4);
+  EXPECT_EQ(compiled.report().eager_calls, 3u);
+  EXPECT_EQ(runs, 4);
+}
+
+TEST(Compile, ACallThatThrowsHasDrawnNoRandomNumbersAndWrittenNothing) {
+  auto total = at::zeros({3});
+  auto compiled = compile(
+      [&](const at::Tensor& index) -> at::Tensor {
+        total.add_(1);
+        return at::rand({3}).index_select(0, index);
+      },
+      {.tensors = {total}});
+  torch::manual_seed(5);
+  auto expected = at::rand({1});
+  compiled(at::tensor({0}));
+  torch::manual_seed(5);
+  EXPECT_THROW(compiled(at::tensor({7})), c10::Error);
+  EXPECT_TRUE(at::equal(at::rand({1}), expected));
+  EXPECT_TRUE(at::equal(total, at::ones({3})));
+}
+
 TEST(Compile, UnsupportedTensorsRunEagerly) {
   auto compiled = compile([](const at::Tensor& x) -> at::Tensor { return x * 2; });
   EXPECT_TRUE(compiled(at::eye(3).to_sparse()).is_sparse());

@@ -57,5 +57,37 @@ TEST(Recorder, RefusesHooksSparseTensorsAndNestedTraces) {
   EXPECT_FALSE(is_tracing());
 }
 
+TEST(Recorder, BackwardInsideIsRefusedAndLeavesTheGradsAlone) {
+  const auto w = at::ones({2}).requires_grad_();
+  for (const auto& grad : {at::Tensor(), at::full({2}, 7.0)}) {
+    w.mutable_grad() = grad;
+    const auto run = [&](const Tensors& in) -> Tensors {
+      (in[0] * w).sum().backward();
+      return {in[0] + 1};
+    };
+    try {
+      record({.arguments = {at::ones({2})}, .run = run, .on_capture = {}});
+    } catch (const Refusal&) {
+    }
+    ASSERT_EQ(w.grad().defined(), grad.defined());
+    if (grad.defined()) {
+      EXPECT_TRUE(at::equal(w.grad(), at::full({2}, 7.0)));
+    }
+  }
+}
+
+TEST(Recorder, AGradientWithRespectToACapturedParameterIsRecorded) {
+  const auto w = at::ones({2}).requires_grad_();
+  const auto result =
+      record({.arguments = {at::ones({2})},
+              .run = [&](const Tensors& in) -> Tensors {
+                return torch::autograd::grad({(in[0] * w * w).sum()}, {w}, {}, std::nullopt, true,
+                                             /*allow_unused=*/true);
+              },
+              .on_capture = {}});
+  EXPECT_TRUE(result.recording.outputs[0].seen.defined);
+  EXPECT_TRUE(result.recording.outputs[0].seen.requires_grad);
+}
+
 }  // namespace
 }  // namespace foregrad

@@ -90,8 +90,8 @@ class Compiler {
  public:
   explicit Compiler(CompileOptions options);
   CallResult call(const Leaves& leaves, BoundFunction& function) const;
-  /// Counts a call that eager ran although tracing failed.
-  void count_fallback(const std::string& trace_error) const;
+  /// Counts a call that eager ran although tracing failed; calls like it are not traced again.
+  void count_fallback(const std::string& trace_error, const Leaves& leaves) const;
   Report report() const;
   void invalidate() const;
 
