@@ -23,6 +23,13 @@ InputInfo info_of(const RecordedInput& input, size_t index) {
                     "its data at most.",
                     index));
   }
+  if (!seen.data_mutated && (!seen.hidden_from_autograd || seen.version_advance != 0)) {
+    throw Refusal(fmt::format(
+        "input {}: the function changes whether it requires grad, or its history, without writing "
+        "it, which is not "
+        "supported yet. Expected `requires_grad_` and `detach_` on tensors of the function's own.",
+        index));
+  }
   return {.type = seen.before,
           .requires_grad = seen.requires_grad_before,
           .is_leaf = seen.is_leaf,

@@ -80,16 +80,16 @@ bool takes_offsets(const Recording& recording) {
   });
 }
 
-void refuse_shared_writes(const ViewAndMutationMeta& meta, const Compilation& compilation) {
-  for (uint32_t i = 0; i < meta.inputs.size(); ++i) {
-    const InputInfo& info = meta.inputs[i];
-    if (!info.data_mutated) continue;
-    if (compilation.guards->has_shared_storage(i)) {
+void refuse_shared_writes(const ViewAndMutationMeta& meta, const std::vector<at::Tensor>& inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!meta.inputs[i].data_mutated) continue;
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      if (k == i || !inputs[k].is_alias_of(inputs[i])) continue;
       throw Refusal(
-          fmt::format("input {}: the function writes it, and it shares storage with another input, "
+          fmt::format("input {}: the function writes it, and it shares storage with input {}, "
                       "which is not supported yet. "
                       "Expected written inputs with storage of their own. Pass a copy.",
-                      i));
+                      i, k));
     }
   }
 }
@@ -269,7 +269,7 @@ std::shared_ptr<Compilation> compile_call(const Leaves& leaves, BoundFunction& f
   made->guards =
       std::make_unique<Guards>(leaves.tensors, made->lifted, takes_offsets(*made->recording));
   const ViewAndMutationMeta meta = analyze_views_and_mutations(*made->recording);
-  refuse_shared_writes(meta, *made);
+  refuse_shared_writes(meta, distinct_inputs(leaves.tensors, made->lifted));
   stages.end("analysis");
   build(*made, meta, stages);
   stages.write(made->report);

@@ -164,17 +164,6 @@ GuardFailure Guards::explain(std::span<const at::Tensor* const> arguments) const
   return failure;
 }
 
-bool Guards::has_shared_storage(uint32_t input) const {
-  const uint32_t mine = inputs_[input].shares_storage_with;
-  for (uint32_t i = 0; i < inputs_.size(); ++i) {
-    if (i != input && inputs_[i].defined && inputs_[i].shares_storage_with == mine &&
-        inputs_[i].same_tensor_as != inputs_[input].same_tensor_as) {
-      return true;
-    }
-  }
-  return false;
-}
-
 std::string Guards::to_text() const {
   std::string text;
   for (uint32_t i = 0; i < inputs_.size(); ++i) {

@@ -61,8 +61,6 @@ class Guards {
   /// The same check, slower, with the reason.
   GuardFailure explain(std::span<const at::Tensor* const> arguments) const;
 
-  /// Whether two different inputs share storage.
-  bool has_shared_storage(uint32_t input) const;
   std::string to_text() const;
 
  private:

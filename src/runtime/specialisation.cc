@@ -7,6 +7,19 @@
 
 namespace foregrad {
 
+std::vector<at::Tensor> distinct_inputs(std::span<const at::Tensor* const> arguments,
+                                        std::span<const at::Tensor> lifted) {
+  std::vector<at::Tensor> inputs;
+  inputs.reserve(arguments.size() + lifted.size());
+  for (const at::Tensor* argument : arguments) {
+    bool is_new = argument->defined();
+    for (const at::Tensor& known : inputs) is_new &= !known.is_same(*argument);
+    if (is_new) inputs.push_back(*argument);
+  }
+  inputs.insert(inputs.end(), lifted.begin(), lifted.end());
+  return inputs;
+}
+
 Specialisation::Specialisation(SpecialisationParts parts)
     : parts_(std::move(parts)),
       forward_(parts_.forward),
@@ -53,16 +66,7 @@ std::vector<at::Tensor> Specialisation::run_forward(const std::vector<at::Tensor
 }
 
 std::vector<at::Tensor> Specialisation::run(std::span<const at::Tensor* const> arguments) {
-  // A tensor that was passed twice, and one left undefined, is one input or none.
-  std::vector<at::Tensor> inputs;
-  inputs.reserve(parts_.meta.inputs.size());
-  for (const at::Tensor* argument : arguments) {
-    bool is_new = argument->defined();
-    for (const at::Tensor& known : inputs) is_new &= !known.is_same(*argument);
-    if (is_new) inputs.push_back(*argument);
-  }
-  for (const at::Tensor& lifted : parts_.lifted) inputs.push_back(lifted);
-
+  const std::vector<at::Tensor> inputs = distinct_inputs(arguments, parts_.lifted);
   std::vector<at::Tensor> results = run_forward(inputs);
 
   const auto node = make_node(inputs);

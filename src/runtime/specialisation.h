@@ -16,6 +16,11 @@
 
 namespace foregrad {
 
+/// Returns the inputs in the order of `InputIndex`: the arguments, then the lifted tensors. A
+/// tensor that is passed twice is one input, an undefined one is none.
+std::vector<at::Tensor> distinct_inputs(std::span<const at::Tensor* const> arguments,
+                                        std::span<const at::Tensor> lifted);
+
 /// What a specialisation is made of.
 struct SpecialisationParts {
   ViewAndMutationMeta meta;

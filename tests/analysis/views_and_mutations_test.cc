@@ -13,6 +13,7 @@ Recording one_input_one_output(size_t input_storage, size_t output_storage, Valu
   recording.inputs.push_back(
       {.value = ValueId{0}, .tensor = {}, .role = UserInput{InputIndex{0}}, .seen = {}});
   recording.inputs[0].seen.storage = input_storage;
+  recording.inputs[0].seen.hidden_from_autograd = true;
   recording.outputs.push_back({});
   recording.outputs[0].seen.defined = true;
   recording.outputs[0].seen.storage = output_storage;
@@ -37,6 +38,14 @@ TEST(ViewsAndMutations, RefusesOutputsThatShareMemoryAndChangedMetadata) {
   auto changed = one_input_one_output(0, 1, ValueId{1});
   changed.inputs[0].seen.metadata_mutated = true;
   EXPECT_THROW(analyze_views_and_mutations(changed), Refusal);
+}
+
+TEST(ViewsAndMutations, RefusesAHistoryThatChangesWithoutAWrite) {
+  auto changed = one_input_one_output(0, 1, ValueId{1});
+  changed.inputs[0].seen.hidden_from_autograd = false;
+  EXPECT_THROW(analyze_views_and_mutations(changed), Refusal);
+  changed.inputs[0].seen.data_mutated = true;
+  EXPECT_NO_THROW(analyze_views_and_mutations(changed));
 }
 
 }  // namespace

@@ -58,6 +58,21 @@ TEST(Compilation, RefusesAWriteToSharedStorage) {
   EXPECT_THROW(compile_call(leaves, fn, {}, kAllow), Refusal);
 }
 
+TEST(Compilation, ARepeatedArgumentDoesNotHideSharedStorage) {
+  Bound fn([](const std::vector<at::Tensor>& in) -> std::vector<at::Tensor> {
+    in[3].add_(in[0]);
+    return {in[4] * 2};
+  });
+  const auto other = at::ones({3});
+  const at::Tensor undefined;
+  const auto base = at::ones({4});
+  const auto left = base.slice(0, 0, 3);
+  const auto right = base.slice(0, 1, 4);
+  Leaves leaves;
+  for (const auto* tensor : {&other, &other, &undefined, &left, &right}) leaves(*tensor);
+  EXPECT_THROW(compile_call(leaves, fn, {}, kAllow), Refusal);
+}
+
 TEST(Compilation, TwoCompilationsOfOneFunctionAreTheSameText) {
   Bound fn([](const std::vector<at::Tensor>& in) -> std::vector<at::Tensor> {
     return {at::softmax(in[0] * in[0], 1), in[0].sum()};

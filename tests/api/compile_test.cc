@@ -300,6 +300,14 @@ TEST(Compile, ACallThatThrowsHasDrawnNoRandomNumbersAndWrittenNothing) {
   EXPECT_TRUE(at::equal(total, at::ones({3})));
 }
 
+TEST(Compile, RequiresGradSetOnAnInputIsNotLost) {
+  auto compiled = compile([](at::Tensor x) -> at::Tensor { return x.requires_grad_(true) * 2; });
+  auto x = at::ones({2});
+  EXPECT_TRUE(compiled(x).requires_grad());
+  EXPECT_TRUE(x.requires_grad());
+  EXPECT_EQ(compiled.report().eager_calls, 1u);
+}
+
 TEST(Compile, UnsupportedTensorsRunEagerly) {
   auto compiled = compile([](const at::Tensor& x) -> at::Tensor { return x * 2; });
   EXPECT_TRUE(compiled(at::eye(3).to_sparse()).is_sparse());
