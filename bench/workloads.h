@@ -1,0 +1,34 @@
+// The functions that are measured. What they compute is of no interest; how many operators they
+// call, and of what kinds, is.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace foregrad::bench {
+
+/// A chain of layers: each calls ten operators, every one once: `matmul`, `add`, `select`, `mul_`
+/// (through the view), `tanh`, `sigmoid`, `mul`, `mean`, `sub`, `relu_`. The layers take turns with
+/// the weights, so the number of inputs does not grow with the chain.
+struct LayerChain {
+  std::int64_t operators = 0;  // a multiple of ten
+
+  at::Tensor operator()(at::Tensor x, const std::vector<at::Tensor>& weights,
+                        const std::vector<at::Tensor>& biases) const;
+};
+
+/// What a `LayerChain` takes: [8,16] floats and four layers' parameters, all of which require grad.
+struct LayerChainInputs {
+  at::Tensor x;
+  std::vector<at::Tensor> weights;
+  std::vector<at::Tensor> biases;
+
+  LayerChainInputs();
+};
+
+/// Three rounds of `x = sin(x) * y + sigmoid(x - y) * tanh(y)`: 21 pointwise operators.
+at::Tensor pointwise_rounds(at::Tensor x, const at::Tensor& y);
+
+}  // namespace foregrad::bench
