@@ -1,145 +1,57 @@
 // Compiles differentiable functions and modules ahead of their calls.
 #pragma once
 
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+
 #include <concepts>
-#include <exception>
 #include <memory>
-#include <string>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
-#include "foregrad/detail/callable.h"
+#include "foregrad/compiled.h"
+#include "foregrad/compiled_module.h"
 #include "foregrad/options.h"
-#include "foregrad/report.h"
-#include "foregrad/tree.h"
 
 namespace foregrad {
 
 namespace detail {
 
-template <class Fn, class... Args>
-class BoundCall final : public BoundFunction {
- public:
-  using Result = std::invoke_result_t<Fn&, Args...>;
+template <class T>
+concept ModuleHolder = torch::detail::is_module_holder<std::remove_cvref_t<T>>::value;
 
-  BoundCall(Fn& fn, std::tuple<Args...> arguments) : fn_(fn), arguments_(std::move(arguments)) {}
+template <class T>
+inline constexpr bool kIsModulePointer = false;
+template <class M>
+inline constexpr bool kIsModulePointer<std::shared_ptr<M>> =
+    std::derived_from<M, torch::nn::Module>;
 
-  TracedResult trace(const std::vector<at::Tensor>& tensors) override {
-    auto copies = std::apply(
-        [](const auto&... argument) { return std::tuple<std::decay_t<Args>...>(argument...); },
-        arguments_);
-    std::size_t next = 0;
-    visit_leaves(copies, [&]<class Leaf>(Leaf& leaf) {
-      if constexpr (std::same_as<Leaf, at::Tensor>) leaf = tensors[next++];
-    });
-    return apply(copies, std::index_sequence_for<Args...>{});
-  }
-
- private:
-  template <class Copies, std::size_t... I>
-  TracedResult apply(Copies& copies, std::index_sequence<I...>) {
-    if constexpr (std::is_void_v<Result>) {
-      fn_(static_cast<Args>(std::get<I>(copies))...);
-      return {};
-    } else {
-      auto result =
-          std::make_shared<std::decay_t<Result>>(fn_(static_cast<Args>(std::get<I>(copies))...));
-      TracedResult traced;
-      visit_leaves(*result, [&]<class Leaf>(Leaf& leaf) {
-        if constexpr (std::same_as<Leaf, at::Tensor>)
-          traced.tensors.push_back(std::exchange(leaf, at::Tensor()));
-      });
-      traced.prototype = std::move(result);
-      return traced;
-    }
-  }
-
-  Fn& fn_;
-  std::tuple<Args...> arguments_;
-};
+template <class T>
+concept ModulePointer = kIsModulePointer<std::remove_cvref_t<T>>;
 
 }  // namespace detail
-
-/// A compiled function: called as the function is, with the same result. Copies share the
-/// specialisations. May be called from several threads, if the function may be.
-template <class Fn>
-class Compiled {
- public:
-  Compiled(Fn fn, CompileOptions options)
-      : fn_(std::make_shared<Fn>(std::move(fn))), compiler_(std::move(options)) {}
-
-  /// Calls the function, compiled for arguments like these. Arguments and result are tensors,
-  /// optionals, numbers, strings, vectors, arrays, pairs, tuples, maps, and structs with
-  /// `members()`. Throws what the function throws, and `c10::Error` under `Policy::Refuse` for what
-  /// can't be compiled.
-  template <class... Args>
-  decltype(auto) operator()(Args&&... args) const {
-    static_assert(std::is_invocable_v<Fn&, Args&&...>,
-                  "foregrad: the compiled function can't be called with arguments of these types "
-                  "and number.");
-    using Result = std::invoke_result_t<Fn&, Args&&...>;
-    static_assert((Tree<Args> && ...),
-                  "foregrad: an argument is of a type that can't be walked for tensors. Add `auto "
-                  "members() { return "
-                  "std::tie(a, b); }` to your struct, or capture the value.");
-    detail::Leaves leaves;
-    (visit_leaves(std::as_const(args), leaves), ...);
-    detail::BoundCall<Fn, Args&&...> bound(*fn_,
-                                           std::tuple<Args&&...>(std::forward<Args>(args)...));
-    detail::CallResult called = compiler_.call(leaves, bound);
-    if (!called.is_compiled)
-      return run_eagerly<Result>(called.trace_error, leaves, std::forward<Args>(args)...);
-    if constexpr (!std::is_void_v<Result>) {
-      static_assert(
-          Tree<Result>,
-          "foregrad: the function's result is of a type that can't be walked for tensors.");
-      return rebuild<std::decay_t<Result>>(std::move(called));
-    }
-  }
-
-  /// Says what was compiled, when and why, and what fell back to eager.
-  Report report() const { return compiler_.report(); }
-
-  /// Drops all specialisations.
-  void invalidate() const { compiler_.invalidate(); }
-
- private:
-  template <class Result, class... Args>
-  Result run_eagerly(const std::string& trace_error, const detail::Leaves& leaves,
-                     Args&&... args) const {
-    struct CountOnSuccess {
-      const detail::Compiler& compiler;
-      const std::string& trace_error;
-      const detail::Leaves& leaves;
-      int exceptions = std::uncaught_exceptions();
-      ~CountOnSuccess() {
-        if (!trace_error.empty() && std::uncaught_exceptions() == exceptions)
-          compiler.count_fallback(trace_error, leaves);
-      }
-    } count{compiler_, trace_error, leaves};
-    return (*fn_)(std::forward<Args>(args)...);
-  }
-
-  template <class Result>
-  static Result rebuild(detail::CallResult called) {
-    Result result = *static_cast<const Result*>(called.prototype.get());
-    std::size_t next = 0;
-    visit_leaves(result, [&]<class Leaf>(Leaf& leaf) {
-      if constexpr (std::same_as<Leaf, at::Tensor>) leaf = std::move(called.tensors[next++]);
-    });
-    return result;
-  }
-
-  std::shared_ptr<Fn> fn_;
-  detail::Compiler compiler_;
-};
 
 /// Makes a compiled function. Nothing is compiled before the first call with each kind of
 /// arguments.
 template <class Fn>
-Compiled<std::decay_t<Fn>> compile(Fn&& fn, CompileOptions options = {}) {
+requires(!detail::ModuleHolder<Fn> && !detail::ModulePointer<Fn>)
+    Compiled<std::decay_t<Fn>> compile(Fn&& fn, CompileOptions options = {}) {
   return {std::forward<Fn>(fn), std::move(options)};
+}
+
+/// Makes a compiled module of a holder such as `torch::nn::Linear`: its `forward`, compiled. The
+/// module need not stand in `options.modules`. Throws `c10::Error` for an empty holder.
+template <detail::ModuleHolder Holder>
+auto compile(Holder&& holder, CompileOptions options = {}) {
+  using Module = typename std::remove_cvref_t<Holder>::ContainedType;
+  return CompiledModule<Module>(holder.ptr(), std::move(options));
+}
+
+/// Makes a compiled module of a `shared_ptr` to a class derived from `torch::nn::Module` that has a
+/// `forward`.
+template <std::derived_from<torch::nn::Module> M>
+CompiledModule<M> compile(std::shared_ptr<M> module, CompileOptions options = {}) {
+  return {std::move(module), std::move(options)};
 }
 
 }  // namespace foregrad
