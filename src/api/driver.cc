@@ -8,6 +8,7 @@
 #include <bit>
 #include <exception>
 
+#include "api/log.h"
 #include "capture/recorder.h"
 #include "graph/refusal.h"
 #include "graph/tensor_type.h"
@@ -87,6 +88,8 @@ void Driver::count_fallback(const std::string& reason) {
   if (std::ranges::find(fallback_reasons_, reason) == fallback_reasons_.end()) {
     spdlog::warn("foregrad: a call runs eagerly: {}", reason);
     fallback_reasons_.push_back(reason);
+  } else {
+    log(LogTopic::Fallbacks, fmt::format("a call runs eagerly: {}", reason));
   }
 }
 
@@ -112,9 +115,11 @@ void Driver::check_recording(const Entry& entry, const Leaves& leaves, BoundFunc
 Driver::Entry Driver::find_or_compile(const Leaves& leaves, BoundFunction& function) {
   if (Entry entry = find(leaves)) return entry;
   const std::string why = why_recompile(leaves);
+  if (!why.empty()) log(LogTopic::Recompiles, why);
   Entry entry;
   try {
     entry = compile(leaves, function);
+    log_compilation(entry->report);
   } catch (const Refusal& refusal) {
     entry = refuse_calls_like(leaves, options_, refusal.what_without_backtrace());
   }
