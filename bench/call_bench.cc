@@ -54,7 +54,7 @@ void call(benchmark::State& state, const Function& function, Part part) {
 
 void register_call_benchmarks() {
   const auto compiled = compile(pointwise_rounds, {.policy = Policy::Refuse});
-  const auto add = [](const std::string& name, const auto& function, Part part) {
+  const auto add = [](const std::string& name, auto function, Part part) {
     benchmark::RegisterBenchmark(
         name.c_str(), [function, part](benchmark::State& state) { call(state, function, part); })
         ->Unit(benchmark::kMicrosecond)

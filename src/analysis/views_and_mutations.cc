@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "graph/refusal.h"
 #include "ops/schema.h"
@@ -41,61 +42,101 @@ InputInfo info_of(const RecordedInput& input, size_t index) {
           .version_advance = seen.version_advance};
 }
 
-/// The step that made `value`, if it is a view of another value: the operator that defined it and
-/// the aliased argument.
-std::optional<ViewStep> view_step_to(const Recording& recording, ValueId value) {
-  for (const RecordedOp& op : recording.ops) {
-    for (const AliasPair& pair : view_aliases(op.op)) {
-      const Operand& result = op.results[pair.result];
-      if (const auto* id = std::get_if<ValueId>(&result); id && *id == value) {
-        return ViewStep{.op = op, .self_argument = pair.argument, .result = pair.result};
-      }
-      if (const auto* list = std::get_if<ValueList>(&result)) {
-        auto entry = std::find(list->begin(), list->end(), std::optional(value));
-        if (entry == list->end()) continue;
-        return ViewStep{.op = op,
-                        .self_argument = pair.argument,
-                        .result = pair.result,
-                        .element = static_cast<uint32_t>(entry - list->begin())};
+/// The view operators that made the values of a recording.
+class ViewSteps {
+ public:
+  explicit ViewSteps(const Recording& recording)
+      : recording_(recording), made_by_(recording.value_count) {
+    for (uint32_t i = 0; i < recording.ops.size(); ++i) {
+      const RecordedOp& op = recording.ops[i];
+      for (const AliasPair& pair : view_aliases(op.op)) {
+        const Operand& result = op.results[pair.result];
+        if (const auto* value = std::get_if<ValueId>(&result)) {
+          note(*value, {.op = i, .pair = pair, .element = std::nullopt});
+        } else if (const auto* list = std::get_if<ValueList>(&result)) {
+          for (uint32_t k = 0; k < list->size(); ++k) {
+            if ((*list)[k]) note(*(*list)[k], {.op = i, .pair = pair, .element = k});
+          }
+        }
       }
     }
   }
-  return std::nullopt;
-}
 
-/// The view operators from the input to the value, in order; empty if an operator on the way isn't
-/// declared as a view.
-std::vector<ViewStep> chain_to(const Recording& recording, ValueId from, ValueId to) {
-  std::vector<ViewStep> chain;
-  while (to != from) {
-    auto step = view_step_to(recording, to);
-    const ValueId* source =
-        step ? std::get_if<ValueId>(&step->op.args[step->self_argument]) : nullptr;
-    if (!source || *source == to) return {};
-    to = *source;
-    chain.insert(chain.begin(), std::move(*step));
+  /// The view operators from one value to another, in order; empty if an operator on the way isn't
+  /// declared as a view.
+  std::vector<ViewStep> chain(ValueId from, ValueId to) const {
+    std::vector<ViewStep> chain;
+    while (to != from) {
+      const auto& place = made_by_.at(to.index);
+      if (!place) return {};
+      const RecordedOp& op = recording_.ops[place->op];
+      const auto* source = std::get_if<ValueId>(&op.args[place->pair.argument]);
+      if (!source || *source == to) return {};
+      chain.push_back({.op = op,
+                       .self_argument = place->pair.argument,
+                       .result = place->pair.result,
+                       .element = place->element});
+      to = *source;
+    }
+    std::reverse(chain.begin(), chain.end());
+    return chain;
   }
-  return chain;
-}
 
-OutputOrigin origin_of(const Recording& recording, size_t index) {
-  const OutputObservation& seen = recording.outputs[index].seen;
-  if (!seen.defined) return UndefinedOutput{};
-  for (uint32_t i = 0; i < recording.inputs.size(); ++i) {
-    const RecordedInput& input = recording.inputs[i];
-    if (input.value == *seen.value) return IsInput{InputIndex{i}};
-    if (input.seen.storage == seen.storage) {
-      return ViewOfInput{InputIndex{i}, chain_to(recording, input.value, *seen.value)};
+ private:
+  /// Where an operator gives a value that is a view of an argument.
+  struct Place {
+    uint32_t op = 0;
+    AliasPair pair;
+    std::optional<uint32_t> element;  // which entry, if the result is a list
+  };
+
+  /// The first operator that gives a value made it; later ones return it.
+  void note(ValueId value, Place place) {
+    auto& known = made_by_.at(value.index);
+    if (!known) known = place;
+  }
+
+  const Recording& recording_;
+  std::vector<std::optional<Place>> made_by_;  // by the recording's ValueId
+};
+
+/// Finds what each output is, given the inputs and the outputs before it.
+class Origins {
+ public:
+  explicit Origins(const Recording& recording) : recording_(recording), views_(recording) {
+    for (uint32_t i = 0; i < recording.inputs.size(); ++i) {
+      input_of_value_.try_emplace(recording.inputs[i].value.index, InputIndex{i});
+      input_of_storage_.try_emplace(recording.inputs[i].seen.storage, InputIndex{i});
     }
   }
-  for (uint32_t i = 0; i < index; ++i) {
-    const OutputObservation& earlier = recording.outputs[i].seen;
-    if (!earlier.defined) continue;
-    if (earlier.value == seen.value) return SameAsOutput{OutputIndex{i}};
-    if (earlier.storage == seen.storage) return ViewOfIntermediate{OutputIndex{i}};
+
+  /// To be called for the outputs in order.
+  OutputOrigin of_next(OutputIndex index) {
+    const OutputObservation& seen = recording_.outputs[index.index].seen;
+    if (!seen.defined) return UndefinedOutput{};
+    const uint32_t value = seen.value->index;
+    if (auto input = input_of_value_.find(value); input != input_of_value_.end())
+      return IsInput{input->second};
+    if (auto input = input_of_storage_.find(seen.storage); input != input_of_storage_.end()) {
+      const ValueId base = recording_.inputs[input->second.index].value;
+      return ViewOfInput{input->second, views_.chain(base, *seen.value)};
+    }
+    const auto [same, is_new_value] = output_of_value_.try_emplace(value, index);
+    if (!is_new_value) return SameAsOutput{same->second};
+    const auto [first, is_new_storage] = output_of_storage_.try_emplace(seen.storage, index);
+    if (!is_new_storage) return ViewOfIntermediate{first->second};
+    return NewTensor{};
   }
-  return NewTensor{};
-}
+
+ private:
+  const Recording& recording_;
+  ViewSteps views_;
+  // The first of each value (by the recording's ValueId) and of each storage.
+  std::unordered_map<uint32_t, InputIndex> input_of_value_;
+  std::unordered_map<size_t, InputIndex> input_of_storage_;
+  std::unordered_map<uint32_t, OutputIndex> output_of_value_;
+  std::unordered_map<size_t, OutputIndex> output_of_storage_;
+};
 
 }  // namespace
 
@@ -104,9 +145,10 @@ ViewAndMutationMeta analyze_views_and_mutations(const Recording& recording) {
   for (size_t i = 0; i < recording.inputs.size(); ++i) {
     meta.inputs.push_back(info_of(recording.inputs[i], i));
   }
-  for (size_t i = 0; i < recording.outputs.size(); ++i) {
+  Origins origins(recording);
+  for (uint32_t i = 0; i < recording.outputs.size(); ++i) {
     const OutputObservation& seen = recording.outputs[i].seen;
-    OutputOrigin origin = origin_of(recording, i);
+    OutputOrigin origin = origins.of_next(OutputIndex{i});
     if (std::holds_alternative<ViewOfIntermediate>(origin)) {
       throw Refusal(
           fmt::format("output {}: it shares memory with output {}, which is not supported yet. "

@@ -112,7 +112,6 @@ class Recorder {
 
   uint32_t next_input() const { return static_cast<uint32_t>(lifts_.size()); }
   at::Tensor lift(const at::Tensor& real, const InputRole& role);
-  void hold_if_argument(const at::Tensor& tensor);
   at::Tensor lift_captured(const at::Tensor& tensor, const c10::OperatorHandle& op);
   void lift_entry(c10::IValue& entry, const c10::OperatorHandle& op);
   ValueId number(const at::Tensor& tensor);
@@ -129,7 +128,7 @@ class Recorder {
   Recording recording_;
   std::vector<Lift> lifts_;
   std::vector<at::Tensor> kept_;  // a freed tensor's address would be taken for another value
-  std::unordered_map<const c10::TensorImpl*, at::Tensor> stand_in_of_;
+  std::unordered_map<const c10::TensorImpl*, size_t> lift_of_;  // by the real tensor
   std::unordered_map<const c10::TensorImpl*, ValueId> by_identity_;
   std::unordered_map<uint32_t, ValueId> by_traced_value_;
   std::unordered_map<const c10::StorageImpl*, size_t> storage_numbers_;
@@ -138,11 +137,10 @@ class Recorder {
 thread_local Recorder* Recorder::current = nullptr;
 
 at::Tensor Recorder::lift(const at::Tensor& real, const InputRole& role) {
-  auto [found, is_new] = stand_in_of_.try_emplace(real.unsafeGetTensorImpl());
-  if (!is_new) return found->second;
+  const auto known = lift_of_.find(real.unsafeGetTensorImpl());
+  if (known != lift_of_.end()) return lifts_[known->second].stand_in;
   at::Tensor stand_in =
       make_stand_in(tracer_, type_of(real), role, real.requires_grad(), real.is_leaf());
-  found->second = stand_in;
   Lift lift{.real = real, .stand_in = stand_in, .edge = {}, .grad = {}};
   if (real.requires_grad()) {
     if (real.is_leaf()) {
@@ -155,6 +153,7 @@ at::Tensor Recorder::lift(const at::Tensor& real, const InputRole& role) {
     }
     lift.edge = torch::autograd::impl::gradient_edge(stand_in);
   }
+  lift_of_.emplace(real.unsafeGetTensorImpl(), lifts_.size());
   lifts_.push_back(lift);
   recording_.inputs.push_back({.value = number(stand_in),
                                .tensor = std::holds_alternative<Lifted>(role) ? real : at::Tensor(),
@@ -163,21 +162,15 @@ at::Tensor Recorder::lift(const at::Tensor& real, const InputRole& role) {
   return stand_in;
 }
 
-/// An argument that the function also reaches by capture is only the same tensor by chance: it is
-/// held, for a guard.
-void Recorder::hold_if_argument(const at::Tensor& tensor) {
-  for (size_t i = 0; i < lifts_.size(); ++i) {
-    if (lifts_[i].real.is_same(tensor)) recording_.inputs[i].tensor = tensor;
-  }
-}
-
 at::Tensor Recorder::lift_captured(const at::Tensor& tensor, const c10::OperatorHandle& op) {
   if (!tensor.defined() || functional::isFunctionalTensor(tensor)) return tensor;
   if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) return tensor;
-  auto known = stand_in_of_.find(tensor.unsafeGetTensorImpl());
-  if (known != stand_in_of_.end()) {
-    hold_if_argument(tensor);
-    return known->second;
+  const auto known = lift_of_.find(tensor.unsafeGetTensorImpl());
+  if (known != lift_of_.end()) {
+    // An argument that the function also reaches by capture is only the same tensor by chance: it
+    // is held, for a guard.
+    recording_.inputs[known->second].tensor = tensor;
+    return lifts_[known->second].stand_in;
   }
   const std::string where = fmt::format("`{}`", operator_text(op));
   refuse_unsupported_tensor(tensor, where);

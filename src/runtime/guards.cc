@@ -6,9 +6,10 @@
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
+#include <c10/core/RefcountedDeleter.h>
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <bit>
 
 namespace foregrad {
 
@@ -36,44 +37,89 @@ class Inputs {
   const at::Tensor& operator[](size_t i) const {
     return i < arguments_.size() ? *arguments_[i] : lifted_[i - arguments_.size()];
   }
-  uint32_t first_same_tensor(uint32_t i) const {
-    const auto* impl = (*this)[i].unsafeGetTensorImpl();
-    return first(i, [&](const at::Tensor& other) { return other.unsafeGetTensorImpl() == impl; });
-  }
-  uint32_t first_same_storage(uint32_t i) const {
-    const at::Tensor& tensor = (*this)[i];
-    if (!tensor.defined() || !tensor.has_storage()) return i;
-    return first(i, [&](const at::Tensor& other) {
-      return other.defined() && other.has_storage() && other.is_alias_of(tensor);
-    });
-  }
 
  private:
-  template <class Matches>
-  uint32_t first(uint32_t limit, Matches&& matches) const {
-    for (uint32_t k = 0; k < limit; ++k) {
-      if (matches((*this)[k])) return k;
-    }
-    return limit;
-  }
   std::span<const at::Tensor* const> arguments_;
   std::span<const at::Tensor> lifted_;
 };
 
+/// Says for each address which input had it first: a hash table with open addressing, at most
+/// half full.
+class FirstInputs {
+ public:
+  /// Forgets all. At most `input_count` addresses follow.
+  void reset(size_t input_count) { slots_.assign(std::bit_ceil(2 * input_count), Slot{}); }
+  /// Returns the input that had the address first: `input` itself if none had.
+  uint32_t first(const void* address, uint32_t input) {
+    const uint64_t spread = reinterpret_cast<uintptr_t>(address) * 0x9E3779B97F4A7C15;
+    for (size_t i = spread >> 32;; ++i) {
+      Slot& slot = slots_[i & (slots_.size() - 1)];
+      if (!slot.address) slot = {address, input};
+      if (slot.address == address) return slot.input;
+    }
+  }
+
+ private:
+  struct Slot {
+    const void* address = nullptr;
+    uint32_t input = 0;
+  };
+  std::vector<Slot> slots_;
+};
+
+/// Which earlier inputs an input is, or shares storage with; its own number if there is none.
+struct Sharing {
+  uint32_t same_tensor_as = 0;
+  uint32_t shares_storage_with = 0;
+  bool operator==(const Sharing&) const = default;
+};
+
+/// Finds the sharing of inputs that are shown to it in order: linear in their number. The thread
+/// keeps the tables, so that a check allocates nothing; one finder at a time.
+class SharingFinder {
+ public:
+  explicit SharingFinder(size_t input_count) {
+    tables().tensors.reset(input_count);
+    tables().storages.reset(input_count);
+  }
+  Sharing of_next(const at::Tensor& tensor, uint32_t input) {
+    if (!tensor.defined()) return {input, input};
+    return {
+        tables().tensors.first(tensor.unsafeGetTensorImpl(), input),
+        tensor.has_storage() ? tables().storages.first(memory_of(tensor.storage()), input) : input};
+  }
+
+ private:
+  struct Tables {
+    FirstInputs tensors;
+    FirstInputs storages;
+  };
+  static Tables& tables() {
+    thread_local Tables tables;
+    return tables;
+  }
+  /// Equal for two storages exactly if one `is_alias_of` the other.
+  static const void* memory_of(const c10::Storage& storage) {
+    const at::DataPtr& data = storage.unsafeGetStorageImpl()->_mutable_data_ptr_no_checks();
+    return data.get_deleter() == &c10::refcounted_deleter
+               ? data.get_context()
+               : static_cast<const void*>(storage.unsafeGetStorageImpl());
+  }
+};
+
 bool is_strided(const at::Tensor& tensor) { return tensor.layout() == at::kStrided; }
 
-TensorGuard guard_of(const Inputs& inputs, uint32_t i) {
-  const at::Tensor& tensor = inputs[i];
-  TensorGuard guard{
-      .defined = tensor.defined(), .type = {}, .same_tensor_as = i, .shares_storage_with = i};
+TensorGuard guard_of(const at::Tensor& tensor, const Sharing& sharing) {
+  TensorGuard guard{.defined = tensor.defined(),
+                    .type = {},
+                    .same_tensor_as = sharing.same_tensor_as,
+                    .shares_storage_with = sharing.shares_storage_with};
   if (!tensor.defined()) return guard;
   if (is_strided(tensor)) guard.type = type_of(tensor);
   guard.keys = tensor.key_set().raw_repr();
   guard.requires_grad = tensor.requires_grad();
   guard.is_leaf = tensor.is_leaf();
   guard.is_view = tensor.is_view();
-  guard.same_tensor_as = inputs.first_same_tensor(i);
-  guard.shares_storage_with = inputs.first_same_storage(i);
   return guard;
 }
 
@@ -114,7 +160,9 @@ Guards::Guards(std::span<const at::Tensor* const> arguments, std::span<const at:
       offsets_matter_(offsets_matter),
       surroundings_(Surroundings::now()) {
   const Inputs inputs(arguments, lifted);
-  for (uint32_t i = 0; i < inputs.size(); ++i) inputs_.push_back(guard_of(inputs, i));
+  SharingFinder finder(inputs.size());
+  for (uint32_t i = 0; i < inputs.size(); ++i)
+    inputs_.push_back(guard_of(inputs[i], finder.of_next(inputs[i], i)));
 }
 
 template <class Report>
@@ -131,9 +179,11 @@ bool Guards::check(std::span<const at::Tensor* const> arguments, Report&& report
     return false;
   }
   const Inputs inputs(arguments, lifted_);
+  SharingFinder finder(inputs.size());
   for (uint32_t i = 0; i < inputs_.size(); ++i) {
     const TensorGuard& guard = inputs_[i];
     const at::Tensor& tensor = inputs[i];
+    const Sharing sharing = finder.of_next(tensor, i);
     bool holds = tensor.defined() == guard.defined;
     if (holds && guard.defined) {
       holds = tensor.key_set().raw_repr() == guard.keys && is_strided(tensor) &&
@@ -141,12 +191,11 @@ bool Guards::check(std::span<const at::Tensor* const> arguments, Report&& report
               (!offsets_matter_ || tensor.storage_offset() == guard.type.storage_offset) &&
               tensor.requires_grad() == guard.requires_grad && tensor.is_leaf() == guard.is_leaf &&
               tensor.is_view() == guard.is_view &&
-              inputs.first_same_tensor(i) == guard.same_tensor_as &&
-              inputs.first_same_storage(i) == guard.shares_storage_with;
+              sharing == Sharing{guard.same_tensor_as, guard.shares_storage_with};
     }
     if (holds) continue;
     report([&] {
-      return fmt::format("input {} is {}; was {}", i, guard_text(guard_of(inputs, i), i),
+      return fmt::format("input {} is {}; was {}", i, guard_text(guard_of(tensor, sharing), i),
                          guard_text(guard, i));
     });
     return false;

@@ -72,5 +72,27 @@ TEST(Guards, LiftedTensorsAndOffsets) {
   EXPECT_FALSE(guards.hold(Arguments{&x}));
 }
 
+TEST(Guards, WhichOfManyInputsShareIsGuarded) {
+  constexpr size_t kCount = 300;
+  std::vector<at::Tensor> tensors;
+  for (size_t i = 0; i < kCount; ++i) tensors.push_back(at::ones({2}));
+  const std::vector<at::Tensor> lifted = {tensors[7].view({2}), at::ones({2})};
+  Arguments arguments;
+  for (const at::Tensor& tensor : tensors) arguments.push_back(&tensor);
+  const Guards guards(arguments, lifted, false);
+  EXPECT_TRUE(guards.hold(arguments));
+  for (const size_t i : {size_t{8}, kCount - 1}) {
+    Arguments repeated = arguments;
+    repeated[i] = arguments[1];
+    EXPECT_EQ(
+        guards.explain(repeated),
+        "input " + std::to_string(i) + " is f32[2]{1}, the same tensor as input 1; was f32[2]{1}");
+  }
+  const at::Tensor apart = at::ones({2});
+  Arguments separated = arguments;
+  separated[7] = &apart;
+  EXPECT_FALSE(guards.hold(separated));
+}
+
 }  // namespace
 }  // namespace foregrad
