@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <unordered_set>
 
 #include "analysis/views_and_mutations.h"
 #include "capture/recorder.h"
 #include "capture/replay.h"
-#include "graph/dot.h"
-#include "graph/printer.h"
 #include "graph/refusal.h"
 #include "ops/schema.h"
 #include "partition/partition.h"
@@ -28,10 +27,7 @@ class Stages {
     stages_.push_back({name, std::chrono::duration<double, std::milli>(now - last_).count()});
     last_ = now;
   }
-  void write(Report::Specialisation& report) const {
-    report.stages = stages_;
-    for (const auto& stage : stages_) report.compile_ms += stage.ms;
-  }
+  std::vector<Report::Stage> take() { return std::move(stages_); }
 
  private:
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
@@ -49,26 +45,41 @@ std::vector<ModuleGuard> guard_modules(const CompileOptions& options) {
   return guards;
 }
 
+/// Puts back the flags that the function changed while it was traced, and refuses: only eager can
+/// change them at each call.
+void restore_training_flags(const std::vector<ModuleGuard>& guards) {
+  const ModuleGuard* changed = nullptr;
+  for (const ModuleGuard& guard : guards) {
+    if (guard.module->is_training() == guard.training) continue;
+    guard.module->train(guard.training);
+    changed = &guard;
+  }
+  if (!changed) return;
+  // `train` reaches submodules: the innermost come last.
+  for (const ModuleGuard& guard : guards) guard.module->train(guard.training);
+  throw Refusal(fmt::format(
+      "the function changes the mode of module `{}`. Call `train()` and `eval()` outside of it.",
+      changed->name));
+}
+
 /// Says whether a captured tensor was declared: it is in a declared module or list.
 class Declared {
  public:
-  explicit Declared(const CompileOptions& options) {
-    const auto add = [this](const at::Tensor& tensor) {
-      tensors_.push_back(tensor.unsafeGetTensorImpl());
-    };
+  explicit Declared(const CompileOptions& options) : tensors_(options.tensors) {
     for (const ModuleRef& ref : options.modules) {
-      for (const auto& tensor : ref.get()->parameters()) add(tensor);
-      for (const auto& tensor : ref.get()->buffers()) add(tensor);
+      for (const auto& tensor : ref.get()->parameters()) tensors_.push_back(tensor);
+      for (const auto& tensor : ref.get()->buffers()) tensors_.push_back(tensor);
     }
-    for (const auto& tensor : options.tensors) add(tensor);
-    std::sort(tensors_.begin(), tensors_.end());
+    for (const auto& tensor : tensors_) impls_.insert(tensor.unsafeGetTensorImpl());
   }
+  const std::vector<at::Tensor>& tensors() const { return tensors_; }
   bool contains(const at::Tensor& tensor) const {
-    return std::binary_search(tensors_.begin(), tensors_.end(), tensor.unsafeGetTensorImpl());
+    return impls_.contains(tensor.unsafeGetTensorImpl());
   }
 
  private:
-  std::vector<const c10::TensorImpl*> tensors_;
+  std::vector<at::Tensor> tensors_;
+  std::unordered_set<const c10::TensorImpl*> impls_;
 };
 
 /// An operator that takes an absolute offset into the storage makes the inputs' offsets matter.
@@ -78,6 +89,29 @@ bool takes_offsets(const Recording& recording) {
       return argument.name() == "storage_offset";
     });
   });
+}
+
+/// What an absolute offset reaches need not be the tensor's own memory, so that a write can't be
+/// followed.
+void refuse_writes_by_offset(const Recording& recording) {
+  const bool writes =
+      std::ranges::any_of(recording.ops, [](const RecordedOp& op) { return is_mutating(op.op); });
+  if (!writes || !takes_offsets(recording)) return;
+  throw Refusal(
+      "the function takes a view by an offset into the storage (`as_strided`) and writes in place, "
+      "which is not supported "
+      "yet together. Expected views by `slice`, `select`, `view` and the like.");
+}
+
+/// An argument that the function also captures must be that very tensor.
+void fix_captured_arguments(Compilation& made, const Leaves& leaves) {
+  for (const RecordedInput& input : made.recording->inputs) {
+    if (!std::holds_alternative<UserInput>(input.role) || !input.tensor.defined()) continue;
+    for (size_t i = 0; i < leaves.tensors.size(); ++i) {
+      if (input.tensor.is_same(*leaves.tensors[i]))
+        made.fixed_arguments.emplace_back(i, input.tensor);
+    }
+  }
 }
 
 void refuse_shared_writes(const ViewAndMutationMeta& meta, const std::vector<at::Tensor>& inputs) {
@@ -94,40 +128,44 @@ void refuse_shared_writes(const ViewAndMutationMeta& meta, const std::vector<at:
   }
 }
 
-std::string signature_text(const ViewAndMutationMeta& meta, const Graph& forward,
-                           const Graph& backward) {
-  std::string text = to_text(meta);
-  const auto list = [&](const char* what, const auto& entries) {
-    text += what;
-    for (const auto& entry : entries) text += " " + to_text(entry.role);
-    text += "\n";
-  };
-  list("forward takes", forward.inputs);
-  list("forward gives", forward.outputs);
-  list("backward takes", backward.inputs);
-  list("backward gives", backward.outputs);
-  return text;
+std::vector<InputIndex> differentiated_inputs(const Graph& joint) {
+  std::vector<InputIndex> inputs;
+  for (const GraphOutput& output : joint.outputs) {
+    if (const auto* grad = std::get_if<Grad>(&output.role); grad && output.value)
+      inputs.push_back(grad->of);
+  }
+  return inputs;
 }
 
-size_t saved_bytes(const Graph& forward) {
-  size_t bytes = 0;
-  for (const GraphOutput& output : forward.outputs) {
-    if (std::holds_alternative<Saved>(output.role))
-      bytes += forward.type(*output.value).size_bytes();
+/// Makes a backward of its graph: without the saved values that it doesn't read, and the gradients
+/// that nobody gets.
+Backward make_backward(Graph graph, const std::vector<InputIndex>& differentiated) {
+  std::vector<bool> is_read(graph.values.size());
+  for (const Node& node : graph.nodes)
+    for_each_read(node, [&](ValueId value) { is_read[value.index] = true; });
+  for (const GraphOutput& output : graph.outputs) {
+    if (output.value) is_read[output.value->index] = true;
   }
-  return bytes;
-}
-
-/// Makes the backward for one tangent mask from a joint graph.
-Backward make_backward(const Graph& joint, Graph backward) {
-  std::vector<PassRecord> passes;
-  Backward made{.plan = Plan(run_passes(final_passes(), std::move(backward), passes)),
-                .tangents = {}};
-  for (const GraphInput& input : joint.inputs) {
-    if (std::holds_alternative<Tangent>(input.role))
-      made.tangents.push_back(joint.type(input.value));
+  std::erase_if(graph.outputs, [&](const GraphOutput& output) {
+    return std::ranges::find(differentiated, std::get<Grad>(output.role).of) ==
+           differentiated.end();
+  });
+  std::vector<GraphInput> inputs;
+  std::vector<uint32_t> saved;
+  std::vector<TensorType> tangents;
+  uint32_t saved_count = 0;
+  for (const GraphInput& input : graph.inputs) {
+    if (std::holds_alternative<Saved>(input.role)) {
+      const uint32_t index = saved_count++;
+      if (!is_read[input.value.index]) continue;
+      saved.push_back(index);
+    } else {
+      tangents.push_back(graph.type(input.value));
+    }
+    inputs.push_back(input);
   }
-  return made;
+  graph.inputs = std::move(inputs);
+  return {.plan = Plan(graph), .saved = std::move(saved), .tangents = std::move(tangents)};
 }
 
 std::vector<Differentiable> masked(const std::vector<Differentiable>& tangents,
@@ -139,43 +177,40 @@ std::vector<Differentiable> masked(const std::vector<Differentiable>& tangents,
   return chosen;
 }
 
-void build(Compilation& made, const ViewAndMutationMeta& meta, Stages& stages) {
+void build(Compilation& made, Stages& stages) {
   std::vector<PassRecord> passes;
-  const auto tangents = meta.tangents();
-  JointTrace joint = trace_joint(*made.recording, meta, tangents);
-  for (const auto& [op, count] : joint.last_resort_shapes)
-    made.report.last_resort_shapes[op] += count;
+  const auto tangents = made.meta.tangents();
+  JointTrace joint = trace_joint(*made.recording, made.meta, tangents);
+  for (const auto& [op, count] : joint.last_resort_shapes) made.last_resort_shapes[op] += count;
   stages.end("joint");
-  joint.graph = run_passes(joint_passes(), std::move(joint.graph), passes);
+  made.joint = run_passes(joint_passes(), std::move(joint.graph), passes);
   stages.end("passes");
-  const SavedValues saved = choose_saved_values(joint.graph);
-  Partition parts = partition(joint.graph, saved);
+  const SavedValues saved = choose_saved_values(made.joint);
+  Partition parts = partition(made.joint, saved);
   stages.end("partition");
-  parts.forward = run_passes(final_passes(), std::move(parts.forward), passes);
-  Graph backward = run_passes(final_passes(), std::move(parts.backward), passes);
+  made.forward = run_passes(final_passes(), std::move(parts.forward), passes);
+  made.backward = run_passes(final_passes(), std::move(parts.backward), passes);
   stages.end("final passes");
-  made.report.signature = signature_text(meta, parts.forward, backward);
-  made.report.joint_graph = print_graph(joint.graph);
-  made.report.forward_graph = print_graph(parts.forward);
-  made.report.backward_graph = print_graph(backward);
-  made.report.forward_dot = to_dot(parts.forward, "forward");
-  made.report.backward_dot = to_dot(backward, "backward");
-  made.report.saved_bytes = saved_bytes(parts.forward);
-  stages.end("report");
-  made.specialisation = std::make_shared<Specialisation>(SpecialisationParts{
-      .meta = meta,
-      .forward = std::move(parts.forward),
+  const auto differentiated = differentiated_inputs(made.joint);
+  SpecialisationParts runtime{
+      .meta = made.meta,
+      .forward = made.forward,
       .lifted = made.lifted,
-      .draws_random = std::ranges::any_of(joint.graph.nodes,
+      .draws_random = std::ranges::any_of(made.joint.nodes,
                                           [](const Node& node) { return is_random(node.op); }),
-      .make_backward = [recording = made.recording, meta, tangents,
-                        saved](const TangentMask& mask) {
+      .differentiated = differentiated,
+      .backward = std::nullopt,
+      .make_backward = [recording = made.recording, meta = made.meta, tangents, saved,
+                        differentiated](const TangentMask& mask) {
         std::vector<PassRecord> unused;
         JointTrace masked_joint = trace_joint(*recording, meta, masked(tangents, mask));
-        Graph graph = run_passes(joint_passes(), std::move(masked_joint.graph), unused);
-        return make_backward(graph, partition(graph, saved).backward);
-      }});
-  if (!tangents.empty()) made.specialisation->backward_for(TangentMask(tangents.size(), true));
+        const Graph graph =
+            run_passes(masked_joint_passes(), std::move(masked_joint.graph), unused);
+        return make_backward(run_passes(final_passes(), partition(graph, saved).backward, unused),
+                             differentiated);
+      }};
+  if (!tangents.empty()) runtime.backward = make_backward(made.backward, differentiated);
+  made.specialisation = std::make_shared<Specialisation>(std::move(runtime));
   stages.end("plan");
 }
 
@@ -233,13 +268,22 @@ Recorded record_call(const Leaves& leaves, BoundFunction& function, const Compil
   std::shared_ptr<const void> prototype;
   request.run = [&](const std::vector<at::Tensor>& stand_ins) {
     TracedResult result = function.trace(stand_ins);
+    if (result.reassigns_argument) {
+      throw Refusal(
+          "the function gives another value to an argument that it takes by reference. Expected "
+          "arguments that are only "
+          "written in place. Return the value.");
+    }
     prototype = std::move(result.prototype);
     return std::move(result.tensors);
   };
+  request.declared = declared.tensors();
   request.on_capture = [&](const at::Tensor& tensor, const std::string& op) {
     if (!declared.contains(tensor)) on_undeclared(tensor, op);
   };
+  const auto flags = guard_modules(options);
   RecordResult result = record(request);
+  restore_training_flags(flags);
   return {std::move(result.recording), std::move(prototype), std::move(result.last_resort_shapes)};
 }
 
@@ -252,32 +296,21 @@ std::shared_ptr<Compilation> compile_call(const Leaves& leaves, BoundFunction& f
   made->plain = leaves.plain;
   Recorded recorded = record_call(leaves, function, options, on_undeclared);
   made->prototype = std::move(recorded.prototype);
-  made->report.last_resort_shapes = std::move(recorded.last_resort_shapes);
+  made->last_resort_shapes = std::move(recorded.last_resort_shapes);
   stages.end("record");
   made->recording = std::make_shared<const Recording>(std::move(recorded.recording));
   for (const RecordedInput& input : made->recording->inputs) {
     if (std::holds_alternative<Lifted>(input.role)) made->lifted.push_back(input.tensor);
   }
-  for (size_t i = 0; i < leaves.tensors.size(); ++i) {
-    for (const RecordedInput& input : made->recording->inputs) {
-      const bool is_captured =
-          std::holds_alternative<UserInput>(input.role) && input.tensor.defined();
-      if (is_captured && input.tensor.is_same(*leaves.tensors[i]))
-        made->fixed_arguments.emplace_back(i, input.tensor);
-    }
-  }
+  fix_captured_arguments(*made, leaves);
   made->guards =
       std::make_unique<Guards>(leaves.tensors, made->lifted, takes_offsets(*made->recording));
-  const ViewAndMutationMeta meta = analyze_views_and_mutations(*made->recording);
-  refuse_shared_writes(meta, distinct_inputs(leaves.tensors, made->lifted));
+  refuse_writes_by_offset(*made->recording);
+  made->meta = analyze_views_and_mutations(*made->recording);
+  refuse_shared_writes(made->meta, distinct_inputs(leaves.tensors, made->lifted));
   stages.end("analysis");
-  build(*made, meta, stages);
-  stages.write(made->report);
-  made->report.guards = made->guards->to_text();
-  for (const ModuleGuard& guard : made->modules) {
-    made->report.guards += fmt::format("module `{}` is in {} mode\n", guard.name,
-                                       guard.training ? "training" : "evaluation");
-  }
+  build(*made, stages);
+  made->stages = stages.take();
   return made;
 }
 

@@ -34,7 +34,12 @@ struct Compilation {
   std::shared_ptr<Specialisation> specialisation;
   std::shared_ptr<const void> prototype;
   std::string refusal;  // why calls like this one can't be compiled; empty if they are
-  Report::Specialisation report;
+  ViewAndMutationMeta meta;
+  Graph joint;
+  Graph forward;
+  Graph backward;  // for all tangents
+  std::vector<Report::Stage> stages;
+  std::map<std::string, uint32_t> last_resort_shapes;
   std::atomic<std::size_t> calls = 0;
 
   bool is_valid_for(const Leaves& leaves) const;

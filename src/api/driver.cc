@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <bit>
 #include <exception>
+#include <optional>
 
+#include "api/describe.h"
 #include "api/log.h"
 #include "capture/recorder.h"
 #include "graph/refusal.h"
@@ -23,6 +25,20 @@ struct TraceError {
   std::exception_ptr cause;
   std::string what;
 };
+
+/// Runs what traces the user's function; all that it throws but a refusal becomes a `TraceError`.
+template <class Trace>
+auto traced(Trace&& trace) {
+  try {
+    return trace();
+  } catch (const Refusal&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw TraceError{std::current_exception(), fmt::format("tracing failed: {}", error.what())};
+  } catch (...) {
+    throw TraceError{std::current_exception(), "tracing failed"};
+  }
+}
 
 std::string undeclared_text(const at::Tensor& tensor, const std::string& op) {
   return fmt::format(
@@ -60,15 +76,7 @@ Driver::Entry Driver::compile(const Leaves& leaves, BoundFunction& function) {
       spdlog::warn("foregrad: {}", undeclared_text(tensor, op));
     }
   };
-  try {
-    return compile_call(leaves, function, options_, on_undeclared);
-  } catch (const Refusal&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw TraceError{std::current_exception(), fmt::format("tracing failed: {}", error.what())};
-  } catch (...) {
-    throw TraceError{std::current_exception(), "tracing failed"};
-  }
+  return traced([&] { return compile_call(leaves, function, options_, on_undeclared); });
 }
 
 void Driver::add(Entry entry) {
@@ -94,14 +102,28 @@ void Driver::count_fallback(const std::string& reason) {
 }
 
 void Driver::check_recording(const Entry& entry, const Leaves& leaves, BoundFunction& function) {
-  const Recorded again =
-      record_call(leaves, function, options_, [](const at::Tensor&, const std::string&) {});
-  const auto difference = first_difference(*entry->recording, again.recording);
+  const auto record_again = [&]() -> Recorded {
+    return traced([&] {
+      return record_call(leaves, function, options_, [](const at::Tensor&, const std::string&) {});
+    });
+  };
+  std::optional<Recorded> again;
+  try {
+    again = record_again();
+  } catch (const Refusal& refusal) {
+    {
+      std::lock_guard lock(mutex_);
+      std::erase(entries_, entry);
+    }
+    refuse_from_now_on(leaves, refusal.what_without_backtrace());
+    return;
+  }
+  const auto difference = first_difference(*entry->recording, again->recording);
   if (!difference) return;
   std::lock_guard lock(mutex_);
   std::erase(entries_, entry);
   is_state_dependent_ = ++surprises_ > 1;
-  const auto& ops = again.recording.ops;
+  const auto& ops = again->recording.ops;
   const std::string what = fmt::format(
       "the function did something else than when it was compiled, from its operator {} on: {}. "
       "Values that are not tensors "
@@ -119,7 +141,7 @@ Driver::Entry Driver::find_or_compile(const Leaves& leaves, BoundFunction& funct
   Entry entry;
   try {
     entry = compile(leaves, function);
-    log_compilation(entry->report);
+    if (is_any_logged()) log_compilation(describe(*entry));
   } catch (const Refusal& refusal) {
     entry = refuse_calls_like(leaves, options_, refusal.what_without_backtrace());
   }
@@ -176,8 +198,7 @@ Report Driver::report() const {
                 .recompiles = recompiles_};
   for (const Entry& entry : entries_) {
     if (!entry->refusal.empty()) continue;
-    report.specialisations.push_back(entry->report);
-    report.specialisations.back().calls = entry->calls;
+    report.specialisations.push_back(describe(*entry));
   }
   return report;
 }

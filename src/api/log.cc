@@ -66,6 +66,8 @@ bool is_logged(LogTopic topic) {
       .test(static_cast<size_t>(topic));
 }
 
+bool is_any_logged() { return topics_in_use().load(std::memory_order_relaxed) != 0; }
+
 LogTopics exchange_log_topics(LogTopics topics) {
   return {topics_in_use().exchange(topics.to_ulong())};
 }

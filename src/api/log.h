@@ -38,6 +38,9 @@ std::string describe_unknown(const LogRequest& request);
 /// of names that it doesn't know.
 bool is_logged(LogTopic topic);
 
+/// Says whether any topic is.
+bool is_any_logged();
+
 /// Switches topics whatever the environment says, and returns those before.
 LogTopics exchange_log_topics(LogTopics topics);
 

@@ -7,6 +7,8 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/FunctionalTensorWrapper.h>
 #include <ATen/autocast_mode.h>
+#include <ATen/ops/equal.h>
+#include <c10/core/DefaultDtype.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
@@ -16,6 +18,7 @@
 #include <utility>
 
 #include "capture/keys.h"
+#include "capture/outside_state.h"
 #include "capture/stand_in.h"
 #include "capture/trace_tensor.h"
 #include "capture/tracer.h"
@@ -27,33 +30,6 @@ namespace foregrad {
 namespace {
 
 namespace functional = at::functionalization::impl;
-
-ModeState current_modes() {
-  return {.grad_mode = c10::GradMode::is_enabled(),
-          .inference_mode = c10::InferenceMode::is_enabled(),
-          .autocast_enabled = at::autocast::is_autocast_enabled(at::kCPU),
-          .autocast_dtype = at::autocast::get_autocast_dtype(at::kCPU)};
-}
-
-/// Restores the thread's modes. Autocast's cache of cast weights is off while it lives: it would
-/// hold stand-ins.
-class ModeGuard {
- public:
-  ModeGuard() { at::autocast::set_autocast_cache_enabled(false); }
-  ModeGuard(const ModeGuard&) = delete;
-  ModeGuard& operator=(const ModeGuard&) = delete;
-  ~ModeGuard() {
-    c10::GradMode::set_enabled(modes_.grad_mode);
-    at::autocast::set_autocast_enabled(at::kCPU, modes_.autocast_enabled);
-    at::autocast::set_autocast_dtype(at::kCPU, modes_.autocast_dtype);
-    at::autocast::set_autocast_cache_enabled(autocast_cache_);
-  }
-  bool changed() const { return !(current_modes() == modes_); }
-
- private:
-  ModeState modes_ = current_modes();
-  bool autocast_cache_ = at::autocast::is_autocast_cache_enabled();
-};
 
 void refuse_unsupported_tensor(const at::Tensor& tensor, const std::string& where) {
   const bool is_plain = tensor.layout() == at::kStrided && tensor.device().is_cpu() &&
@@ -86,10 +62,11 @@ void for_each_tensor(const c10::IValue& entry, Visit&& visit) {
 /// The recording under construction.
 class Recorder {
  public:
-  Recorder(const RecordRequest& request, Tracer& tracer) : request_(request), tracer_(tracer) {}
+  Recorder(const RecordRequest& request, Tracer& tracer) : request_(request), tracer_(tracer) {
+    for (const at::Tensor& tensor : request.declared) watch_.watch_grad(tensor);
+  }
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
-  ~Recorder() { restore_grads(); }
 
   static thread_local Recorder* current;
 
@@ -107,7 +84,6 @@ class Recorder {
     at::Tensor real;
     at::Tensor stand_in;
     torch::autograd::Edge edge;  // where its history begins; empty if it requires no grad
-    at::Tensor grad;             // what the real tensor's `grad()` was
   };
 
   uint32_t next_input() const { return static_cast<uint32_t>(lifts_.size()); }
@@ -119,7 +95,6 @@ class Recorder {
   Operand take(const c10::IValue& entry, const c10::OperatorHandle& op);
   Operand give(const c10::IValue& entry);
   void check_outside_changes();
-  bool restore_grads();
   InputObservation observe(const Lift& lift);
   size_t storage_number(const at::Tensor& tensor);
 
@@ -127,6 +102,7 @@ class Recorder {
   Tracer& tracer_;
   Recording recording_;
   std::vector<Lift> lifts_;
+  TensorWatch watch_;
   std::vector<at::Tensor> kept_;  // a freed tensor's address would be taken for another value
   std::unordered_map<const c10::TensorImpl*, size_t> lift_of_;  // by the real tensor
   std::unordered_map<const c10::TensorImpl*, ValueId> by_identity_;
@@ -141,12 +117,13 @@ at::Tensor Recorder::lift(const at::Tensor& real, const InputRole& role) {
   if (known != lift_of_.end()) return lifts_[known->second].stand_in;
   at::Tensor stand_in =
       make_stand_in(tracer_, type_of(real), role, real.requires_grad(), real.is_leaf());
-  Lift lift{.real = real, .stand_in = stand_in, .edge = {}, .grad = {}};
+  Lift lift{.real = real, .stand_in = stand_in, .edge = {}};
+  watch_.watch_data(real);
   if (real.requires_grad()) {
     if (real.is_leaf()) {
       // A gradient that the function takes with respect to the real tensor ends at its own
       // accumulator.
-      lift.grad = real.grad();
+      watch_.watch_grad(real);
       lift.edge = {torch::autograd::impl::grad_accumulator(real), 0};
       torch::autograd::impl::set_grad_accumulator(
           stand_in, c10::weak_intrusive_ptr<torch::autograd::Node>(lift.edge.function));
@@ -163,7 +140,7 @@ at::Tensor Recorder::lift(const at::Tensor& real, const InputRole& role) {
 }
 
 at::Tensor Recorder::lift_captured(const at::Tensor& tensor, const c10::OperatorHandle& op) {
-  if (!tensor.defined() || functional::isFunctionalTensor(tensor)) return tensor;
+  if (!tensor.defined() || is_wrapper(tensor)) return tensor;
   if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) return tensor;
   const auto known = lift_of_.find(tensor.unsafeGetTensorImpl());
   if (known != lift_of_.end()) {
@@ -262,31 +239,39 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   const size_t begin = stack.size() - op.schema().arguments().size();
   RecordedOp recorded{.op = op, .args = {}, .results = {}, .modes = current_modes(), .history = 0};
   recorded.args.reserve(stack.size() - begin);
-  std::vector<at::Tensor> written;
-  std::vector<TensorType> types_before;
+  struct Written {
+    at::Tensor tensor;
+    TensorType type;
+    uint32_t version;
+  };
+  std::vector<Written> written;
   for (size_t i = begin; i < stack.size(); ++i) {
     lift_entry(stack[i], op);
     recorded.args.push_back(take(stack[i], op));
     for_each_tensor(stack[i], [&](const at::Tensor& tensor) {
       if (functional::isFunctionalTensor(tensor)) fold_history(recorded.history, tensor);
     });
-    if (is_written(op, i - begin) && stack[i].isTensor() && stack[i].toTensor().defined()) {
-      written.push_back(stack[i].toTensor());
-      types_before.push_back(type_of(written.back()));
-    }
+    if (!is_written(op, i - begin)) continue;
+    for_each_tensor(stack[i], [&](const at::Tensor& tensor) {
+      if (tensor.defined())
+        written.push_back({tensor, type_of(tensor), static_cast<uint32_t>(tensor._version())});
+    });
   }
   const bool writes = is_mutating(op);
   op.callBoxed(&stack);
-  // Functionalization gives a written tensor the new value's strides; eager keeps the old ones.
-  for (size_t i = 0; i < written.size() && !op.hasTag(at::Tag::inplace_view); ++i) {
-    const TensorType now = type_of(written[i]);
-    if (now.sizes == types_before[i].sizes && now.strides != types_before[i].strides) {
+  for (const auto& [tensor, type, version] : written) {
+    number(tensor);  // its traced value is a new one
+    // libtorch advances the versions of a list of functional wrappers in no kernel.
+    if (tensor._version() == version) torch::autograd::impl::bump_version(tensor);
+    if (op.hasTag(at::Tag::inplace_view)) continue;
+    // Functionalization gives a written tensor the new value's strides; eager keeps the old ones.
+    const TensorType now = type_of(tensor);
+    if (now.sizes == type.sizes && now.strides != type.strides) {
       throw Refusal(fmt::format(
           "`{}`: an in-place write into a tensor `{}` with gaps is not supported yet. Expected a "
           "dense tensor.",
-          operator_text(op), to_text(types_before[i])));
+          operator_text(op), to_text(type)));
     }
-    number(written[i]);  // its traced value is a new one
   }
   bool gives_tensors = false;
   for (size_t i = begin; i < stack.size(); ++i) {
@@ -321,6 +306,7 @@ InputObservation Recorder::observe(const Lift& lift) {
           .requires_grad_before = lift.real.requires_grad(),
           .requires_grad_after = requires_grad,
           .is_leaf = lift.real.is_leaf(),
+          .is_view = lift.real.is_view(),
           .data_mutated = wrapper->has_data_mutation(),
           .metadata_mutated = wrapper->has_metadata_mutation(),
           .storage_changed = wrapper->was_storage_changed() || wrapper->was_shallow_copy_data(),
@@ -329,26 +315,8 @@ InputObservation Recorder::observe(const Lift& lift) {
           .storage = storage_number(now)};
 }
 
-/// Takes gradients that `backward()` left in the caller's tensors out of them; says whether there
-/// were any.
-bool Recorder::restore_grads() {
-  bool restored = false;
-  for (Lift& lift : lifts_) {
-    if (!lift.edge.is_valid() || !lift.real.is_leaf() || lift.real.grad().is_same(lift.grad))
-      continue;
-    lift.real.mutable_grad() = lift.grad;
-    restored = true;
-  }
-  return restored;
-}
-
 void Recorder::check_outside_changes() {
-  if (restore_grads()) {
-    throw Refusal(
-        "`backward()` inside the function is not supported yet. Expected gradients taken by "
-        "`torch::autograd::grad`, or "
-        "`backward()` on the function's result outside of it.");
-  }
+  watch_.refuse_changes();
   for (const at::Tensor& tensor : kept_) {
     const auto* meta = torch::autograd::impl::get_autograd_meta(tensor);
     if (meta && (!meta->hooks_.empty() || meta->retains_grad_)) {
@@ -381,7 +349,8 @@ Recording Recorder::finish(const std::vector<at::Tensor>& outputs) {
               .type = type_of(output),
               .requires_grad = output.requires_grad(),
               .storage = storage_number(output),
-              .value = value->second};
+              .value = value->second,
+              .version = static_cast<uint32_t>(output._version())};
     }
     recording_.outputs.push_back({seen});
   }
@@ -429,17 +398,20 @@ RecordResult record(const RecordRequest& request) {
     stand_ins.push_back(recorder.add_argument(request.arguments[i], i));
   }
   std::vector<at::Tensor> outputs;
+  const GeneratorWatch generator;
   {
     TracingScope scope(TracingScope::Level::Recording);
     outputs = request.run(stand_ins);
+    if (modes.changed()) {
+      throw Refusal(
+          "the function leaves grad mode or autocast changed. Restore it before returning, with a "
+          "guard object.");
+    }
   }
-  if (modes.changed()) {
-    throw Refusal(
-        "the function leaves grad mode or autocast changed. Restore it before returning, with a "
-        "guard object.");
-  }
+  generator.refuse_changes();
   TracingScope scope(TracingScope::Level::Replaying);
   RecordResult result{.recording = recorder.finish(outputs), .last_resort_shapes = {}};
+  result.recording.default_dtype = c10::get_default_dtype_as_scalartype();
   result.last_resort_shapes = tracer.last_resort_shapes();
   return result;
 }

@@ -25,6 +25,9 @@ struct RecordRequest {
   /// Runs the user's function on stand-ins for the arguments and returns the tensors of its result,
   /// in order.
   std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>&)> run;
+  /// Tensors that the function may reach by capture, as far as they are known before it runs: what
+  /// it does to them outside of operator calls is noticed and undone.
+  std::vector<at::Tensor> declared{};
   /// Called for each captured tensor with the operator that first used it; may throw to refuse it.
   std::function<void(const at::Tensor&, const std::string& first_operator)> on_capture;
 };

@@ -1,8 +1,10 @@
 #include "capture/replay.h"
 
 #include <ATen/autocast_mode.h>
+#include <c10/core/DefaultDtype.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
+#include <c10/core/ScalarTypeToTypeMeta.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/variable.h>
@@ -37,12 +39,29 @@ class ReplayedModes {
   c10::AutoGradMode grad_;
 };
 
+/// A replay may come later than its recording, when the default dtype is another one.
+class DefaultDtype {
+ public:
+  explicit DefaultDtype(at::ScalarType dtype) { set(dtype); }
+  DefaultDtype(const DefaultDtype&) = delete;
+  DefaultDtype& operator=(const DefaultDtype&) = delete;
+  ~DefaultDtype() { set(before_); }
+
+ private:
+  static void set(at::ScalarType dtype) {
+    if (dtype != c10::get_default_dtype_as_scalartype())
+      c10::set_default_dtype(c10::scalarTypeToTypeMeta(dtype));
+  }
+  at::ScalarType before_ = c10::get_default_dtype_as_scalartype();
+};
+
 class JointReplay {
  public:
   JointReplay(const Recording& recording, const ViewAndMutationMeta& meta)
       : recording_(recording), meta_(meta), tracer_(Tracer::Keep::Nodes) {}
 
   JointTrace run(const std::vector<Differentiable>& tangents) {
+    DefaultDtype default_dtype(recording_.default_dtype);
     Tracer::Scope tracing(tracer_);
     TracingScope scope(TracingScope::Level::Replaying);
     make_primals();

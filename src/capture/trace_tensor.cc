@@ -3,6 +3,8 @@
 #include <ATen/FunctionalTensorWrapper.h>
 #include <ATen/ops/empty_strided.h>
 
+#include <typeinfo>
+
 #include "capture/keys.h"
 
 namespace foregrad {
@@ -51,12 +53,19 @@ at::Tensor make_trace_tensor(at::Tensor meta, ValueId value) {
 
 TraceTensorImpl* as_trace_tensor(const at::Tensor& tensor) {
   if (!tensor.defined() || !tensor.unsafeGetTensorImpl()->key_set().has(kTraceKey)) return nullptr;
-  return dynamic_cast<TraceTensorImpl*>(tensor.unsafeGetTensorImpl());
+  auto* impl = tensor.unsafeGetTensorImpl();
+  return typeid(*impl) == typeid(TraceTensorImpl) ? static_cast<TraceTensorImpl*>(impl) : nullptr;
+}
+
+bool is_wrapper(const at::Tensor& tensor) {
+  if (!tensor.defined() || !at::functionalization::impl::isFunctionalTensor(tensor)) return false;
+  const auto& impl = *tensor.unsafeGetTensorImpl();
+  return typeid(impl) == typeid(at::FunctionalTensorWrapper);
 }
 
 TraceTensorImpl* traced_inside(const at::Tensor& wrapper) {
   namespace functional = at::functionalization::impl;
-  if (!wrapper.defined() || !functional::isFunctionalTensor(wrapper)) return nullptr;
+  if (!is_wrapper(wrapper)) return nullptr;
   return as_trace_tensor(functional::unsafeGetFunctionalWrapper(wrapper)->value());
 }
 

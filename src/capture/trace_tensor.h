@@ -34,6 +34,10 @@ at::Tensor make_trace_tensor(at::Tensor meta, ValueId value);
 /// none.
 TraceTensorImpl* as_trace_tensor(const at::Tensor& tensor);
 
+/// Whether the tensor is a functional wrapper. A plain tensor that was given a wrapper's data
+/// (`set_data`) has a wrapper's keys and is none.
+bool is_wrapper(const at::Tensor& tensor);
+
 /// Returns the trace tensor's implementation inside a functional wrapper, null if there is none.
 /// Does not synchronise the wrapper.
 TraceTensorImpl* traced_inside(const at::Tensor& wrapper);

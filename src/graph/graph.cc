@@ -25,7 +25,8 @@ std::vector<std::optional<NodeId>> producers(const Graph& graph) {
 }
 
 std::string operator_text(const c10::OperatorHandle& op) {
-  return c10::toString(op.operator_name());
+  const c10::OperatorName& name = op.operator_name();
+  return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
 }
 
 }  // namespace foregrad

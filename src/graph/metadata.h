@@ -77,6 +77,7 @@ struct OutputInfo {
   OutputOrigin origin;
   TensorType type;
   bool requires_grad = false;
+  uint32_t version = 0;  // of a new tensor, when the function returns it
 
   /// The compiled graph computes it (it is not the caller's own tensor or a view of it).
   bool is_computed() const { return std::holds_alternative<NewTensor>(origin); }

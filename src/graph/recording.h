@@ -54,6 +54,7 @@ struct InputObservation {
   bool requires_grad_before = false;
   bool requires_grad_after = false;
   bool is_leaf = true;
+  bool is_view = false;
   bool data_mutated = false;
   bool metadata_mutated = false;
   bool storage_changed = false;
@@ -69,6 +70,7 @@ struct OutputObservation {
   bool requires_grad = false;
   size_t storage = 0;            // equal for tensors that share storage after the run
   std::optional<ValueId> value;  // in the recording
+  uint32_t version = 0;
 };
 
 struct RecordedInput {
@@ -88,6 +90,7 @@ struct Recording {
   std::vector<RecordedInput> inputs;
   std::vector<RecordedOp> ops;
   std::vector<RecordedOutput> outputs;
+  at::ScalarType default_dtype = at::kFloat;
 };
 
 /// Returns the place of the first operator at which two recordings differ, nothing if they are the

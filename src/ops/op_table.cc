@@ -21,6 +21,7 @@ constexpr std::array kRows = {
     OpRow{.name = "aten::batch_norm_update_stats", .has_hidden_write = true},
     OpRow{.name = "aten::cudnn_batch_norm", .has_hidden_write = true},
     OpRow{.name = "aten::dequantize", .overload = "self", .may_share_memory = true},
+    OpRow{.name = "aten::detach", .cuts_history = true},
     OpRow{.name = "aten::empty", .overload = "memory_format", .gives_uninitialised = true},
     OpRow{.name = "aten::empty_like", .gives_uninitialised = true},
     OpRow{.name = "aten::empty_permuted", .gives_uninitialised = true},

@@ -18,6 +18,7 @@ struct OpRow {
   bool may_share_memory = false;     // a result may share memory with a tensor argument
   bool has_hidden_write = false;     // writes an argument that the schema does not mark
   bool draws_random = false;         // draws random numbers without the tag
+  bool cuts_history = false;         // a view that autograd does not follow
 };
 
 /// Returns all rows, ordered by name and overload.

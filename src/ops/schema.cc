@@ -36,6 +36,7 @@ struct OpFacts {
   bool random = false;
   bool effects = false;
   bool pure = false;
+  bool cuts_history = false;
   bool pointwise = false;
   std::vector<bool> written;  // by argument
   std::vector<AliasPair> view_aliases;
@@ -153,6 +154,7 @@ OpFacts read_facts(const c10::OperatorHandle& op) {
                   facts.random || !gives_tensors;
   facts.pure =
       !facts.effects && !row.gives_uninitialised && !op.hasTag(at::Tag::nondeterministic_bitwise);
+  facts.cuts_history = row.cuts_history;
   facts.pointwise = op.hasTag(at::Tag::pointwise);
   facts.in_place = find_in_place_variant(op, facts.mutating);
   return facts;
@@ -296,6 +298,8 @@ bool is_random(const c10::OperatorHandle& op) { return facts_of(op).random; }
 bool has_effects(const c10::OperatorHandle& op) { return facts_of(op).effects; }
 
 bool is_pure(const c10::OperatorHandle& op) { return facts_of(op).pure; }
+
+bool cuts_history(const c10::OperatorHandle& op) { return facts_of(op).cuts_history; }
 
 bool is_pointwise(const c10::OperatorHandle& op) { return facts_of(op).pointwise; }
 

@@ -56,6 +56,9 @@ bool has_effects(const c10::OperatorHandle& op);
 /// only the schema of a user's library describes count as pure if their schema writes nothing.
 bool is_pure(const c10::OperatorHandle& op);
 
+/// Whether the result is a view that autograd does not follow.
+bool cuts_history(const c10::OperatorHandle& op);
+
 /// Whether each element of the result depends only on the elements of the arguments at the same
 /// place (its tag says so).
 bool is_pointwise(const c10::OperatorHandle& op);

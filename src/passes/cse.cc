@@ -103,8 +103,10 @@ class Cse {
   }
 
   Graph run() {
-    Graph result = graph_;  // keeps the nodes as they were for `copy_memory_of`
-    result.nodes.clear();
+    // The nodes stay as they were for `copy_memory_of`.
+    Graph result{
+        .values = graph_.values, .nodes = {}, .inputs = graph_.inputs, .outputs = graph_.outputs};
+    result.nodes.reserve(graph_.nodes.size());
     nodes_ = &result.nodes;
     values_ = &result.values;
     for (const Node& original : graph_.nodes) {

@@ -21,11 +21,13 @@ Graph dce(Graph graph) {
     stays[i] = true;
     for_each_read(node, [&](ValueId value) { is_read[value.index] = true; });
   }
-  std::vector<Node> nodes;
+  size_t kept = 0;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    if (stays[i]) nodes.push_back(std::move(graph.nodes[i]));
+    if (!stays[i]) continue;
+    if (kept != i) graph.nodes[kept] = std::move(graph.nodes[i]);
+    ++kept;
   }
-  graph.nodes = std::move(nodes);
+  graph.nodes.erase(graph.nodes.begin() + static_cast<ptrdiff_t>(kept), graph.nodes.end());
   return graph;
 }
 

@@ -23,6 +23,11 @@ constexpr std::array kJointPasses = {
     // From here on every node has a reader or an effect: the partition saves nothing in vain.
 };
 
+constexpr std::array kMaskedJointPasses = {
+    Pass{"fold_noop_views", fold_noop_views},
+    Pass{"cse", cse},
+};
+
 constexpr std::array kFinalPasses = {
     Pass{"dce", dce}, Pass{"reinplace", reinplace},
     // From here on memory matters: no pass may add a reader to a value or move a node.
@@ -37,6 +42,7 @@ void check([[maybe_unused]] const Graph& graph, [[maybe_unused]] const char* sta
 }  // namespace
 
 std::span<const Pass> joint_passes() { return kJointPasses; }
+std::span<const Pass> masked_joint_passes() { return kMaskedJointPasses; }
 
 std::span<const Pass> final_passes() { return kFinalPasses; }
 

@@ -30,6 +30,10 @@ struct PassRecord {
 /// one recording for different tangents keep agreeing on their forward parts.
 std::span<const Pass> joint_passes();
 
+/// The passes over a joint graph that is traced for fewer tangents, to be cut at values that were
+/// chosen for all of them: as `joint_passes`, but no forward value is dropped for want of a reader.
+std::span<const Pass> masked_joint_passes();
+
 /// The passes over a forward or a backward graph, after partitioning.
 std::span<const Pass> final_passes();
 

@@ -48,11 +48,12 @@ torch::autograd::variable_list BackwardNode::apply(torch::autograd::variable_lis
   if (!any) return torch::autograd::variable_list(num_outputs());
   std::vector<at::Tensor> inputs;
   inputs.reserve(saved_.size() + tangent_count_);
-  for (auto& saved : saved_) {
-    inputs.push_back(saved.unpack(getptr()));
-    if (releases_) saved.reset_data();
-  }
   const Backward& backward = source_->backward_for(mask);
+  // What other tangents need stays saved: as in eager, their backward may run later.
+  for (const uint32_t index : backward.saved) {
+    inputs.push_back(saved_[index].unpack(getptr()));
+    if (releases_) saved_[index].reset_data();
+  }
   size_t next = 0;
   for (size_t i = 0; i < tangent_count_; ++i) {
     if (mask[i]) inputs.push_back(coerce(std::move(tangents[i]), backward.tangents[next++]));
@@ -61,11 +62,6 @@ torch::autograd::variable_list BackwardNode::apply(torch::autograd::variable_lis
   auto grads = backward.plan.run(std::move(inputs));
   if (c10::GradMode::is_enabled()) refuse_second_order(grads);
   return grads;
-}
-
-void BackwardNode::release_variables() {
-  std::lock_guard lock(mutex_);
-  for (auto& saved : saved_) saved.reset_data();
 }
 
 }  // namespace foregrad

@@ -15,9 +15,11 @@ namespace foregrad {
 /// Which tangents are defined, in the order of the graph's tangents.
 using TangentMask = std::vector<bool>;
 
-/// A backward compiled for one tangent mask.
+/// A backward compiled for one tangent mask: its graph takes saved values, then the tangents of the
+/// mask.
 struct Backward {
   Plan plan;
+  std::vector<uint32_t> saved;       // which of the node's saved values it takes, in order
   std::vector<TensorType> tangents;  // those of the mask, as they were traced
 };
 
@@ -45,7 +47,6 @@ class BackwardNode final : public torch::autograd::Node {
   torch::autograd::variable_list apply(torch::autograd::variable_list&& tangents) override;
   std::string name() const override { return "ForegradBackward"; }
   void will_release_variables() override { releases_ = true; }
-  void release_variables() override;
 
  private:
   std::shared_ptr<BackwardSource> source_;

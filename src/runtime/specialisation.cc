@@ -25,14 +25,18 @@ Specialisation::Specialisation(SpecialisationParts parts)
       forward_(parts_.forward),
       tangent_count_(parts_.meta.tangents().size()) {
   const auto& outputs = parts_.forward.outputs;
+  std::vector<bool> is_user_output(parts_.forward.values.size());
+  for (const GraphOutput& output : outputs) {
+    if (output.value && std::holds_alternative<UserOutput>(output.role))
+      is_user_output[output.value->index] = true;
+  }
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!std::holds_alternative<Saved>(outputs[i].role)) continue;
-    SavedOutput saved{.position = i};
-    for (const GraphOutput& other : outputs) {
-      saved.is_user_output |=
-          std::holds_alternative<UserOutput>(other.role) && other.value == outputs[i].value;
-    }
-    saved_.push_back(saved);
+    saved_.push_back({.position = i, .is_user_output = is_user_output[outputs[i].value->index]});
+  }
+  if (parts_.backward) {
+    backwards_.emplace(TangentMask(tangent_count_, true),
+                       *std::exchange(parts_.backward, std::nullopt));
   }
 }
 
@@ -40,9 +44,9 @@ c10::intrusive_ptr<BackwardNode> Specialisation::make_node(std::span<const at::T
   if (tangent_count_ == 0) return {};
   auto node = c10::make_intrusive<BackwardNode>(shared_from_this(), tangent_count_);
   torch::autograd::edge_list edges;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (parts_.meta.inputs[i].requires_grad)
-      edges.push_back(torch::autograd::impl::gradient_edge(inputs[i]));
+  edges.reserve(parts_.differentiated.size());
+  for (const InputIndex input : parts_.differentiated) {
+    edges.push_back(torch::autograd::impl::gradient_edge(inputs[input.index]));
   }
   node->set_next_edges(std::move(edges));
   return node;
@@ -77,8 +81,12 @@ std::vector<at::Tensor> Specialisation::run(std::span<const at::Tensor* const> a
       write_back(inputs[mutated->of.index], results[i], parts_.meta.inputs[mutated->of.index],
                  node);
     } else if (const auto* user = std::get_if<UserOutput>(&role)) {
+      const OutputInfo& info = parts_.meta.outputs[user->output.index];
       outputs[user->output.index] = results[i];
-      if (parts_.meta.outputs[user->output.index].takes_tangent()) {
+      for (auto version = results[i]._version(); version < info.version; ++version) {
+        torch::autograd::impl::bump_version(results[i]);
+      }
+      if (info.takes_tangent()) {
         torch::autograd::create_gradient_edge(outputs[user->output.index], node);
       }
     }

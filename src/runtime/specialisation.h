@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,7 +28,11 @@ struct SpecialisationParts {
   Graph forward;
   std::vector<at::Tensor> lifted;
   bool draws_random = false;  // forward draws from the default generator
-  /// Makes the backward for a mask; called once for each mask, under a lock.
+  /// The inputs that backward gives gradients for, in its order.
+  std::vector<InputIndex> differentiated;
+  /// The backward for all tangents, if there are any.
+  std::optional<Backward> backward;
+  /// Makes the backward for another mask; called once for each mask, under a lock.
   std::function<Backward(const TangentMask&)> make_backward;
 };
 

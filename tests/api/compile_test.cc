@@ -201,7 +201,7 @@ TEST(Compile, GuardsChooseTheSpecialisation) {
       compile([](const at::Tensor& x, const at::Tensor& y) -> at::Tensor { return x * y + x; });
   auto x = leaf({3});
   compiled(x, x).sum().backward();
-  expect_identical(x.grad(), 2 * x.detach() + 1);
+  EXPECT_TRUE(at::allclose(x.grad(), 2 * x.detach() + 1));
   compiled(leaf({3}), leaf({3}));
   compiled(at::ones({3}), leaf({3}));
   {
@@ -356,7 +356,7 @@ TEST(Compile, GradientsOfGradientsAreAnErrorNotZero) {
   auto compiled = compile([](const at::Tensor& x) -> at::Tensor { return x.pow(3).sum(); });
   auto x = leaf({3});
   auto grad = torch::autograd::grad({compiled(x)}, {x}, {}, true, /*create_graph=*/true)[0];
-  expect_identical(grad.detach(), 3 * x.detach().pow(2));
+  EXPECT_TRUE(at::allclose(grad.detach(), 3 * x.detach().pow(2)));
   EXPECT_THROW(grad.sum().backward(), c10::Error);
 }
 

@@ -23,6 +23,9 @@ TEST(Specialisation, RunsForwardAndMakesEachBackwardOnce) {
   output %1 = saved(%1)
 })"),
       .lifted = {},
+      .draws_random = false,
+      .differentiated = {InputIndex{0}},
+      .backward = std::nullopt,
       .make_backward = [&](const TangentMask&) {
         ++made;
         const Graph graph = parse_graph(R"(graph {
@@ -31,7 +34,7 @@ TEST(Specialisation, RunsForwardAndMakesEachBackwardOnce) {
   %3: f32[2]{1} = aten::mul.Tensor(%2, %1)
   output %3 = grad(0)
 })");
-        return Backward{.plan = Plan(graph), .tangents = {graph.type(ValueId{2})}};
+        return Backward{.plan = Plan(graph), .saved = {0}, .tangents = {graph.type(ValueId{2})}};
       }});
   for (int i = 0; i < 2; ++i) {
     auto y = one->run(std::vector<const at::Tensor*>{&x}).at(0);

@@ -31,10 +31,41 @@ class BoundCall final : public BoundFunction {
     visit_leaves(copies, [&]<class Leaf>(Leaf& leaf) {
       if constexpr (std::same_as<Leaf, at::Tensor>) leaf = tensors[next++];
     });
-    return apply(copies, std::index_sequence_for<Args...>{});
+    Leaves before;
+    visit_leaves(std::as_const(copies), before);
+    TracedResult traced = apply(copies, std::index_sequence_for<Args...>{});
+    traced.reassigns_argument =
+        reassigns(copies, tensors, before, std::index_sequence_for<Args...>{});
+    return traced;
   }
 
  private:
+  template <class Copies, std::size_t... I>
+  static bool reassigns(const Copies& copies, const std::vector<at::Tensor>& tensors,
+                        const Leaves& before, std::index_sequence<I...>) {
+    // Only what the caller would see: arguments bound to references that are not const.
+    constexpr bool kVisible[] = {
+        (std::is_lvalue_reference_v<Args> && !std::is_const_v<std::remove_reference_t<Args>>)...,
+        false};
+    std::size_t tensor = 0;
+    std::size_t plain = 0;
+    bool changed = false;
+    const auto compare = [&](const auto& argument, bool is_visible) {
+      Leaves after;
+      visit_leaves(argument, after);
+      for (const at::Tensor* now : after.tensors) {
+        changed |= is_visible && (tensor >= tensors.size() || !now->is_same(tensors[tensor]));
+        ++tensor;
+      }
+      for (const PlainLeaf& now : after.plain) {
+        changed |= is_visible && (plain >= before.plain.size() || !(now == before.plain[plain]));
+        ++plain;
+      }
+    };
+    (compare(std::get<I>(copies), kVisible[I]), ...);
+    return changed;
+  }
+
   template <class Copies, std::size_t... I>
   TracedResult apply(Copies& copies, std::index_sequence<I...>) {
     if constexpr (std::is_void_v<Result>) {

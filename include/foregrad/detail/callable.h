@@ -56,7 +56,10 @@ struct Leaves {
     const auto value = scalar.toComplexDouble();
     plain.push_back({PlainLeaf::Kind::Complex, std::bit_cast<std::uint64_t>(value.real())});
     plain.push_back({PlainLeaf::Kind::Complex, std::bit_cast<std::uint64_t>(value.imag())});
-    if (scalar.isIntegral(false)) (*this)(scalar.toLong());
+    if (scalar.isIntegral(false)) {
+      (*this)(scalar.type() == at::kUInt64 ? scalar.toUInt64()
+                                           : static_cast<std::uint64_t>(scalar.toLong()));
+    }
   }
 };
 
@@ -64,6 +67,8 @@ struct Leaves {
 struct TracedResult {
   std::vector<at::Tensor> tensors;          // its tensor leaves, in order
   std::shared_ptr<const void> prototype{};  // the result with its tensors taken out
+  /// The function gave another value to an argument that it takes by reference.
+  bool reassigns_argument = false;
 };
 
 /// The user's function with the arguments of one call.

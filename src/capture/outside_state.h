@@ -1,0 +1,65 @@
+// What a function can change outside of operator calls while it is recorded: modes, generators,
+// gradients and data of the caller's tensors. Each is noticed and put back.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <utility>
+#include <vector>
+
+#include "graph/recording.h"
+
+namespace foregrad {
+
+/// Returns the thread's modes.
+ModeState current_modes();
+
+/// Restores the thread's modes. Autocast's cache of cast weights is off while it lives: it would
+/// hold stand-ins.
+class ModeGuard {
+ public:
+  ModeGuard();
+  ModeGuard(const ModeGuard&) = delete;
+  ModeGuard& operator=(const ModeGuard&) = delete;
+  ~ModeGuard();
+  bool changed() const { return !(current_modes() == modes_); }
+
+ private:
+  ModeState modes_ = current_modes();
+  bool autocast_cache_;
+};
+
+/// The default generator's state when tracing begins: no traced operator draws from it.
+class GeneratorWatch {
+ public:
+  GeneratorWatch();
+  /// Puts a changed state back, and refuses: only eager can do again what the function did to it.
+  void refuse_changes() const;
+
+ private:
+  at::Tensor state_;
+};
+
+/// The caller's tensors as they were when the recording first saw them.
+class TensorWatch {
+ public:
+  TensorWatch() = default;
+  TensorWatch(const TensorWatch&) = delete;
+  TensorWatch& operator=(const TensorWatch&) = delete;
+  ~TensorWatch();
+
+  void watch_grad(const at::Tensor& tensor);
+  void watch_data(const at::Tensor& tensor);
+  /// Puts back what was changed, and refuses if anything was.
+  void refuse_changes();
+
+ private:
+  bool restore_grads();
+  bool restore_data();
+
+  std::vector<std::pair<at::Tensor, at::Tensor>> grads_;  // leaves, and what their `grad()` was
+  std::vector<std::pair<at::Tensor, c10::intrusive_ptr<c10::TensorImpl>>>
+      data_;  // and what they were: storage, sizes, keys
+};
+
+}  // namespace foregrad
