@@ -30,7 +30,8 @@ test: build ## Build and run the tests
 	ctest --preset $(PRESET) --parallel $(JOBS) $(if $(LABEL),-L '$(LABEL)')
 
 demo: build ## Train on Fashion-MNIST, eager and compiled side by side
-	$(BUILD)/bin/foregrad train --data fashion-mnist --model $(MODEL) --compare
+	OMP_WAIT_POLICY=$${OMP_WAIT_POLICY:-passive} $(BUILD)/bin/foregrad train --data fashion-mnist --model $(MODEL) --compare \
+	  --out build/demo --json build/demo/results.json
 
 bench: build ## Print trace, compile and call times
 	$(BUILD)/bin/foregrad_bench
