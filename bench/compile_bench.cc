@@ -64,7 +64,7 @@ void register_compile_benchmarks() {
 }
 
 void print_compile_table(const Medians& medians) {
-  constexpr std::array kStages = {"record",    "analysis",     "joint",  "passes",
+  constexpr std::array kStages = {"record",    "analysis",     "joint", "passes",
                                   "partition", "final passes", "plan"};
   std::printf(
       "\nCompiling, forward and backward, all passes: the first call. Processor time; the stages, "

@@ -1,15 +1,14 @@
-// The plain cases: an input is written or not; an output is new, an input itself, a view of an
-// input, or the same object as an earlier output. Everything else is refused here, in one place, so
-// that nothing later can be silently wrong.
 #include "analysis/views_and_mutations.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
+#include "analysis/arrangement.h"
+#include "analysis/find_effects.h"
 #include "graph/refusal.h"
-#include "ops/schema.h"
 
 namespace foregrad {
 
@@ -22,194 +21,130 @@ bool overlaps_itself(const TensorType& type) {
   return false;
 }
 
-InputInfo info_of(const RecordedInput& input, size_t index) {
+InputInfo info_of(const Recording& recording, uint32_t index) {
+  const RecordedInput& input = recording.inputs[index];
   const InputObservation& seen = input.seen;
-  if (seen.metadata_mutated || seen.storage_changed) {
-    throw Refusal(
-        fmt::format("input {}: the function changes its sizes, strides or storage, which is not "
-                    "supported yet. Expected writes to "
-                    "its data at most.",
-                    index));
-  }
-  if (!seen.data_mutated && (!seen.hidden_from_autograd || seen.version_advance != 0)) {
-    throw Refusal(fmt::format(
-        "input {}: the function changes whether it requires grad, or its history, without writing "
-        "it, which is not "
-        "supported yet. Expected `requires_grad_` and `detach_` on tensors of the function's own.",
-        index));
-  }
-  if (seen.data_mutated && seen.is_view && !seen.hidden_from_autograd) {
-    throw Refusal(
-        fmt::format("input {}: the function writes it, it is a view, and autograd follows the "
-                    "write, which is not supported yet. "
-                    "Expected a tensor that is no view. Pass the base, or write under no-grad.",
-                    index));
-  }
   if (seen.data_mutated && overlaps_itself(seen.before)) {
     throw Refusal(
         fmt::format("input {}: the function writes it, and several of its elements share memory. "
                     "Expected a tensor that is not expanded.",
                     index));
   }
+  uint32_t counter = 0;
+  while (recording.inputs[counter].seen.counter != seen.counter) ++counter;
   return {.type = seen.before,
+          .after = seen.after,
           .requires_grad = seen.requires_grad_before,
           .is_leaf = seen.is_leaf,
           .data_mutated = seen.data_mutated,
-          .metadata_mutated = false,
-          .storage_changed = false,
-          .hidden_from_autograd = seen.hidden_from_autograd,
+          .metadata_mutated = seen.before != seen.after,
+          .storage_changed = seen.storage_changed,
+          .hidden_from_autograd = seen.same_history,
           .requires_grad_after = seen.requires_grad_after,
-          .version_advance = seen.version_advance};
+          .is_leaf_after = seen.is_leaf_after,
+          .version_advance = seen.version_advance,
+          .view_of = input.view_of,
+          .memory = input.memory,
+          .found_by = input.found_by,
+          .span = input.span,
+          .creation_meta = input.creation_meta,
+          .counter = counter,
+          .storage_before = seen.storage_before,
+          .storage_after = seen.storage_after};
 }
 
-/// The view operators that made the values of a recording.
-class ViewSteps {
- public:
-  explicit ViewSteps(const Recording& recording)
-      : recording_(recording),
-        made_by_(recording.value_count),
-        changed_in_place_(recording.value_count) {
-    for (uint32_t i = 0; i < recording.ops.size(); ++i) {
-      const RecordedOp& op = recording.ops[i];
-      if (op.op.hasTag(at::Tag::inplace_view)) {
-        for (const Operand& result : op.results) {
-          for_each_value(result, [&](ValueId value) { changed_in_place_[value.index] = true; });
-        }
-      }
-      for (const AliasPair& pair : view_aliases(op.op)) {
-        const Operand& result = op.results[pair.result];
-        if (const auto* value = std::get_if<ValueId>(&result)) {
-          note(*value, {.op = i, .pair = pair, .element = std::nullopt});
-        } else if (const auto* list = std::get_if<ValueList>(&result)) {
-          for (uint32_t k = 0; k < list->size(); ++k) {
-            if ((*list)[k]) note(*(*list)[k], {.op = i, .pair = pair, .element = k});
-          }
-        }
+/// Bases and memories are written where the inputs that lie in them are.
+void find_written_parts(std::vector<InputInfo>& inputs, bool any_part) {
+  const auto gather = [&](auto&& container_of) {
+    for (uint32_t i = 0; i < inputs.size(); ++i) {
+      const std::optional<InputIndex> container = container_of(inputs[i]);
+      if (!container || !inputs[i].data_mutated) continue;
+      InputInfo& base = inputs[container->index];
+      const bool is_whole = base.data_mutated && base.written_parts.empty();
+      base.data_mutated = true;
+      if (is_whole || any_part) continue;
+      if (inputs[i].written_parts.empty()) {
+        base.written_parts.push_back({i});
+      } else {
+        base.written_parts.insert(base.written_parts.end(), inputs[i].written_parts.begin(),
+                                  inputs[i].written_parts.end());
       }
     }
-  }
-
-  /// The view operators from one value to another, in order; empty if an operator on the way isn't
-  /// declared as a view, or if a tensor on the way became another view in place.
-  std::vector<ViewStep> chain(ValueId from, ValueId to) const {
-    std::vector<ViewStep> chain;
-    while (to != from) {
-      const auto& place = made_by_.at(to.index);
-      if (!place || changed_in_place_[to.index]) return {};
-      const RecordedOp& op = recording_.ops[place->op];
-      const auto* source = std::get_if<ValueId>(&op.args[place->pair.argument]);
-      if (!source || *source == to) return {};
-      chain.push_back({.op = op,
-                       .self_argument = place->pair.argument,
-                       .result = place->pair.result,
-                       .element = place->element});
-      to = *source;
-    }
-    std::reverse(chain.begin(), chain.end());
-    return chain;
-  }
-
- private:
-  /// Where an operator gives a value that is a view of an argument.
-  struct Place {
-    uint32_t op = 0;
-    AliasPair pair;
-    std::optional<uint32_t> element;  // which entry, if the result is a list
   };
+  gather([](const InputInfo& info) { return info.view_of; });
+  gather([](const InputInfo& info) { return info.memory; });
+}
 
-  /// The first operator that gives a value made it; later ones return it.
-  void note(ValueId value, Place place) {
-    auto& known = made_by_.at(value.index);
-    if (!known) known = place;
-  }
-
-  const Recording& recording_;
-  // By the recording's ValueId.
-  std::vector<std::optional<Place>> made_by_;
-  std::vector<bool> changed_in_place_;
-};
-
-/// Finds what each output is, given the inputs and the outputs before it.
+/// Which outputs are tensors of the call's own, which are the caller's, and which share memory.
 class Origins {
  public:
-  explicit Origins(const Recording& recording) : recording_(recording), views_(recording) {
+  explicit Origins(const Recording& recording) : recording_(recording) {
     for (uint32_t i = 0; i < recording.inputs.size(); ++i) {
-      input_of_value_.try_emplace(recording.inputs[i].value.index, InputIndex{i});
-      input_of_storage_.try_emplace(recording.inputs[i].seen.storage, InputIndex{i});
+      const RecordedInput& input = recording.inputs[i];
+      input_of_value_.try_emplace(input.value.index, InputIndex{i});
+      seen_outside_.insert(input.seen.storage_before);
+      seen_outside_.insert(input.seen.storage_after);
+    }
+    std::unordered_map<uint32_t, uint32_t> first_value;  // by storage
+    for (const RecordedOutput& output : recording.outputs) {
+      if (!output.seen.defined) continue;
+      const auto [first, is_new] =
+          first_value.try_emplace(output.seen.storage, output.seen.value->index);
+      if (!is_new && first->second != output.seen.value->index)
+        seen_outside_.insert(output.seen.storage);
     }
   }
 
-  /// To be called for the outputs in order.
-  OutputOrigin of_next(OutputIndex index) {
+  /// To be called for the outputs in order. Nothing: the effects make it.
+  std::optional<OutputOrigin> of_next(OutputIndex index) {
     const OutputObservation& seen = recording_.outputs[index.index].seen;
     if (!seen.defined) return UndefinedOutput{};
     const uint32_t value = seen.value->index;
     if (auto input = input_of_value_.find(value); input != input_of_value_.end())
       return IsInput{input->second};
-    const auto [same, is_new_value] = output_of_value_.try_emplace(value, index);
-    if (!is_new_value) return SameAsOutput{same->second};
-    if (auto input = input_of_storage_.find(seen.storage); input != input_of_storage_.end()) {
-      const ValueId base = recording_.inputs[input->second.index].value;
-      return ViewOfInput{input->second, views_.chain(base, *seen.value)};
-    }
-    const auto [first, is_new_storage] = output_of_storage_.try_emplace(seen.storage, index);
-    if (!is_new_storage) return ViewOfIntermediate{first->second};
+    const auto [same, is_new] = output_of_value_.try_emplace(value, index);
+    if (!is_new) return SameAsOutput{same->second};
+    if (seen.is_view || seen_outside_.contains(seen.storage)) return std::nullopt;
     return NewTensor{};
   }
 
  private:
   const Recording& recording_;
-  ViewSteps views_;
-  // The first of each value (by the recording's ValueId) and of each storage.
+  // The first of each value, by the recording's ValueId.
   std::unordered_map<uint32_t, InputIndex> input_of_value_;
-  std::unordered_map<size_t, InputIndex> input_of_storage_;
   std::unordered_map<uint32_t, OutputIndex> output_of_value_;
-  std::unordered_map<size_t, OutputIndex> output_of_storage_;
+  std::unordered_set<uint32_t> seen_outside_;  // storages of inputs, or of several outputs
 };
-
-/// A regenerated view requires grad as its input does, unless the chain detaches it. One that got a
-/// history of its own, by a write after `detach()`, can't be regenerated.
-void refuse_history_of_alias(const Recording& recording, const ViewOfInput& origin,
-                             uint32_t index) {
-  const OutputObservation& seen = recording.outputs[index].seen;
-  const InputObservation& input = recording.inputs[origin.input.index].seen;
-  if (!seen.requires_grad) return;
-  const bool may_detach =
-      origin.chain.empty() || std::ranges::any_of(origin.chain, [](const ViewStep& step) {
-        return cuts_history(step.op.op);
-      });
-  if (input.requires_grad_after && !(may_detach && input.data_mutated)) return;
-  throw Refusal(
-      fmt::format("output {}: it shares memory with input {} and has a history of its own, which "
-                  "is not supported yet. Expected a view of the "
-                  "input. Return a copy.",
-                  index, origin.input.index));
-}
 
 }  // namespace
 
 ViewAndMutationMeta analyze_views_and_mutations(const Recording& recording) {
   ViewAndMutationMeta meta;
-  for (size_t i = 0; i < recording.inputs.size(); ++i) {
-    meta.inputs.push_back(info_of(recording.inputs[i], i));
-  }
+  for (uint32_t i = 0; i < recording.inputs.size(); ++i)
+    meta.inputs.push_back(info_of(recording, i));
+  find_written_parts(meta.inputs, takes_offsets(recording));
   Origins origins(recording);
-  for (uint32_t i = 0; i < recording.outputs.size(); ++i) {
-    const OutputObservation& seen = recording.outputs[i].seen;
-    OutputOrigin origin = origins.of_next(OutputIndex{i});
-    if (std::holds_alternative<ViewOfIntermediate>(origin)) {
-      throw Refusal(
-          fmt::format("output {}: it shares memory with output {}, which is not supported yet. "
-                      "Expected outputs that share no memory.",
-                      i, std::get<ViewOfIntermediate>(origin).first.index));
-    }
-    if (const auto* view = std::get_if<ViewOfInput>(&origin))
-      refuse_history_of_alias(recording, *view, i);
-    meta.outputs.push_back({.origin = std::move(origin),
+  std::vector<std::optional<OutputOrigin>> found;
+  std::vector<ValueId> made_by_effects;
+  for (uint32_t o = 0; o < recording.outputs.size(); ++o) {
+    found.push_back(origins.of_next({o}));
+    if (!found.back()) made_by_effects.push_back(*recording.outputs[o].seen.value);
+  }
+  FoundEffects effects = find_effects(recording, made_by_effects);
+  size_t next = 0;
+  for (uint32_t o = 0; o < recording.outputs.size(); ++o) {
+    const OutputObservation& seen = recording.outputs[o].seen;
+    meta.outputs.push_back({.origin = found[o] ? *found[o] : effects.origins[next++],
                             .type = seen.type,
                             .requires_grad = seen.requires_grad,
-                            .version = seen.version});
+                            .is_leaf = seen.is_leaf,
+                            .is_view = seen.is_view,
+                            .version = seen.version,
+                            .storage = seen.storage});
   }
+  meta.bases = std::move(effects.bases);
+  meta.effects = std::move(effects.effects);
+  meta.slot_count = effects.slot_count;
   return meta;
 }
 

@@ -6,9 +6,9 @@
 
 namespace foregrad {
 
-/// Says for each input what the call does to it and for each output what it is, from what was seen
-/// in the recorded run. Pure. Throws `Refusal`, naming the input or output, for effects that the
-/// runtime can't reproduce yet.
+/// Says for each input what the call does to it, for each output what it is, and which effects lead
+/// there, from what was seen in the recorded run. Pure. Throws `Refusal`, naming the input or
+/// output, for what the runtime can't reproduce.
 ViewAndMutationMeta analyze_views_and_mutations(const Recording& recording);
 
 }  // namespace foregrad

@@ -7,13 +7,16 @@
 #include <chrono>
 #include <unordered_set>
 
+#include "analysis/arrangement.h"
 #include "analysis/views_and_mutations.h"
+#include "capture/input_facts.h"
 #include "capture/recorder.h"
 #include "capture/replay.h"
 #include "graph/refusal.h"
 #include "ops/schema.h"
 #include "partition/partition.h"
 #include "passes/pipeline.h"
+#include "runtime/rehearsal.h"
 
 namespace foregrad::detail {
 
@@ -82,27 +85,6 @@ class Declared {
   std::unordered_set<const c10::TensorImpl*> impls_;
 };
 
-/// An operator that takes an absolute offset into the storage makes the inputs' offsets matter.
-bool takes_offsets(const Recording& recording) {
-  return std::ranges::any_of(recording.ops, [](const RecordedOp& op) {
-    return std::ranges::any_of(op.op.schema().arguments(), [](const c10::Argument& argument) {
-      return argument.name() == "storage_offset";
-    });
-  });
-}
-
-/// What an absolute offset reaches need not be the tensor's own memory, so that a write can't be
-/// followed.
-void refuse_writes_by_offset(const Recording& recording) {
-  const bool writes =
-      std::ranges::any_of(recording.ops, [](const RecordedOp& op) { return is_mutating(op.op); });
-  if (!writes || !takes_offsets(recording)) return;
-  throw Refusal(
-      "the function takes a view by an offset into the storage (`as_strided`) and writes in place, "
-      "which is not supported "
-      "yet together. Expected views by `slice`, `select`, `view` and the like.");
-}
-
 /// An argument that the function also captures must be that very tensor.
 void fix_captured_arguments(Compilation& made, const Leaves& leaves) {
   for (const RecordedInput& input : made.recording->inputs) {
@@ -114,17 +96,16 @@ void fix_captured_arguments(Compilation& made, const Leaves& leaves) {
   }
 }
 
-void refuse_shared_writes(const ViewAndMutationMeta& meta, const std::vector<at::Tensor>& inputs) {
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!meta.inputs[i].data_mutated) continue;
-    for (size_t k = 0; k < inputs.size(); ++k) {
-      if (k == i || !inputs[k].is_alias_of(inputs[i])) continue;
-      throw Refusal(
-          fmt::format("input {}: the function writes it, and it shares storage with input {}, "
-                      "which is not supported yet. "
-                      "Expected written inputs with storage of their own. Pass a copy.",
-                      i, k));
-    }
+/// Effects that would not leave what eager left are not brought about.
+void rehearse_effects(const ViewAndMutationMeta& meta, const Graph& joint) {
+  std::vector<TensorType> base_types(meta.bases.size());
+  for (const GraphOutput& output : joint.outputs) {
+    if (const auto* base = std::get_if<IntermediateBase>(&output.role))
+      base_types[base->base.index] = joint.type(*output.value);
+  }
+  if (const auto difference = rehearse(meta, base_types)) {
+    throw Refusal(fmt::format(
+        "what the function does to its inputs and outputs can't be done again: {}", *difference));
   }
 }
 
@@ -168,6 +149,11 @@ Backward make_backward(Graph graph, const std::vector<InputIndex>& differentiate
   return {.plan = Plan(graph), .saved = std::move(saved), .tangents = std::move(tangents)};
 }
 
+Arrangement arrange_for_any_writes(const std::vector<at::Tensor>& arguments) {
+  const auto facts = gather_inputs(arguments).facts;
+  return arrange(facts, std::vector<InputWrites>(arguments.size(), any_writes()), false);
+}
+
 std::vector<Differentiable> masked(const std::vector<Differentiable>& tangents,
                                    const TangentMask& mask) {
   std::vector<Differentiable> chosen;
@@ -183,6 +169,7 @@ void build(Compilation& made, Stages& stages) {
   JointTrace joint = trace_joint(*made.recording, made.meta, tangents);
   for (const auto& [op, count] : joint.last_resort_shapes) made.last_resort_shapes[op] += count;
   stages.end("joint");
+  rehearse_effects(made.meta, joint.graph);
   made.joint = run_passes(joint_passes(), std::move(joint.graph), passes);
   stages.end("passes");
   const SavedValues saved = choose_saved_values(made.joint);
@@ -281,11 +268,49 @@ Recorded record_call(const Leaves& leaves, BoundFunction& function, const Compil
   request.on_capture = [&](const at::Tensor& tensor, const std::string& op) {
     if (!declared.contains(tensor)) on_undeclared(tensor, op);
   };
+  request.arrangement = arrange_for_any_writes(distinct_tensors(request.arguments));
   const auto flags = guard_modules(options);
   RecordResult result = record(request);
   restore_training_flags(flags);
   return {std::move(result.recording), std::move(prototype), std::move(result.last_resort_shapes)};
 }
+
+namespace {
+
+bool lies_alone(const Arrangement& arrangement) {
+  return std::ranges::all_of(arrangement.inputs,
+                             [](const Placement& placement) { return placement == Placement(); });
+}
+bool lies_alone(const Recording& recording) {
+  return std::ranges::none_of(
+      recording.inputs, [](const RecordedInput& input) { return input.view_of || input.memory; });
+}
+
+/// Records the function's operators again until the inputs lie as plainly as their writes allow.
+std::shared_ptr<const Recording> settle(std::shared_ptr<const Recording> recording,
+                                        const Leaves& leaves) {
+  constexpr int kMostRounds = 5;
+  RecordRequest request;
+  for (const at::Tensor* tensor : leaves.tensors) request.arguments.push_back(*tensor);
+  std::vector<at::Tensor> inputs = distinct_tensors(request.arguments);
+  for (const RecordedInput& input : recording->inputs) {
+    if (std::holds_alternative<Lifted>(input.role)) request.captured.push_back(input.tensor);
+  }
+  inputs.insert(inputs.end(), request.captured.begin(), request.captured.end());
+  const auto facts = gather_inputs(inputs).facts;
+  for (int round = 0; round < kMostRounds; ++round) {
+    Arrangement better = arrange(facts, writes_of(*recording), takes_offsets(*recording));
+    const bool is_settled =
+        round == 0 ? lies_alone(better) && lies_alone(*recording) : better == request.arrangement;
+    if (is_settled) return recording;
+    request.arrangement = std::move(better);
+    recording = std::make_shared<const Recording>(record_again(*recording, request).recording);
+  }
+  throw Refusal(
+      "no arrangement of the inputs in memory agrees with what the function does to them");
+}
+
+}  // namespace
 
 std::shared_ptr<Compilation> compile_call(const Leaves& leaves, BoundFunction& function,
                                           const CompileOptions& options,
@@ -298,16 +323,15 @@ std::shared_ptr<Compilation> compile_call(const Leaves& leaves, BoundFunction& f
   made->prototype = std::move(recorded.prototype);
   made->last_resort_shapes = std::move(recorded.last_resort_shapes);
   stages.end("record");
-  made->recording = std::make_shared<const Recording>(std::move(recorded.recording));
+  made->first_recording = std::make_shared<const Recording>(std::move(recorded.recording));
+  made->recording = settle(made->first_recording, leaves);
   for (const RecordedInput& input : made->recording->inputs) {
     if (std::holds_alternative<Lifted>(input.role)) made->lifted.push_back(input.tensor);
   }
   fix_captured_arguments(*made, leaves);
-  made->guards =
-      std::make_unique<Guards>(leaves.tensors, made->lifted, takes_offsets(*made->recording));
-  refuse_writes_by_offset(*made->recording);
   made->meta = analyze_views_and_mutations(*made->recording);
-  refuse_shared_writes(made->meta, distinct_inputs(leaves.tensors, made->lifted));
+  made->guards = std::make_unique<Guards>(leaves.tensors, made->lifted,
+                                          takes_offsets(*made->recording), made->meta.inputs);
   stages.end("analysis");
   build(*made, stages);
   made->stages = stages.take();

@@ -24,8 +24,9 @@ struct ModuleGuard {
 };
 
 struct Compilation {
-  std::shared_ptr<const Recording> recording;
-  std::vector<at::Tensor> lifted;  // what the guards hold on to
+  std::shared_ptr<const Recording> first_recording;  // of the user's function
+  std::shared_ptr<const Recording> recording;  // with the inputs as they lie; what is replayed
+  std::vector<at::Tensor> lifted;              // what the guards hold on to
   std::vector<std::pair<std::size_t, at::Tensor>>
       fixed_arguments;  // argument number, and the captured tensor it must be
   std::vector<ModuleGuard> modules;

@@ -118,7 +118,7 @@ void Driver::check_recording(const Entry& entry, const Leaves& leaves, BoundFunc
     refuse_from_now_on(leaves, refusal.what_without_backtrace());
     return;
   }
-  const auto difference = first_difference(*entry->recording, again->recording);
+  const auto difference = first_difference(*entry->first_recording, again->recording);
   if (!difference) return;
   std::lock_guard lock(mutex_);
   std::erase(entries_, entry);

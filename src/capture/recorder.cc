@@ -5,6 +5,7 @@
 #include "capture/recorder.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/FunctionalStorageImpl.h>
 #include <ATen/FunctionalTensorWrapper.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/equal.h>
@@ -14,9 +15,14 @@
 #include <fmt/format.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
+#include <array>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
+#include "capture/call_again.h"
+#include "capture/input_facts.h"
 #include "capture/keys.h"
 #include "capture/outside_state.h"
 #include "capture/stand_in.h"
@@ -30,6 +36,21 @@ namespace foregrad {
 namespace {
 
 namespace functional = at::functionalization::impl;
+
+uint8_t creation_meta_of(const at::Tensor& view) {
+  return static_cast<uint8_t>(
+      torch::autograd::impl::get_view_autograd_meta(view)->get_creation_meta());
+}
+
+at::functionalization::FunctionalStorageImpl& functional_storage(const c10::Storage& storage) {
+  return *static_cast<at::functionalization::FunctionalStorageImpl*>(
+      storage.unsafeGetStorageImpl());
+}
+
+torch::autograd::Edge history_of(const at::Tensor& root) {
+  return root.requires_grad() ? torch::autograd::impl::gradient_edge(root)
+                              : torch::autograd::Edge();
+}
 
 void refuse_unsupported_tensor(const at::Tensor& tensor, const std::string& where) {
   const bool is_plain = tensor.layout() == at::kStrided && tensor.device().is_cpu() &&
@@ -70,33 +91,63 @@ class Recorder {
 
   static thread_local Recorder* current;
 
-  at::Tensor add_argument(const at::Tensor& tensor, uint32_t position) {
-    if (!tensor.defined()) return tensor;
-    refuse_unsupported_tensor(tensor, fmt::format("argument {}", position));
-    return lift(tensor, UserInput{InputIndex{next_input()}});
+  /// Makes the stand-ins of the arguments and of what is known to be captured.
+  void place_inputs(const InputSet& inputs, size_t argument_count);
+  at::Tensor stand_in_of(const at::Tensor& argument) const {
+    return argument.defined() ? lifts_[lift_of_.at(argument.unsafeGetTensorImpl())].stand_in
+                              : argument;
   }
 
   void handle(const c10::OperatorHandle& op, torch::jit::Stack& stack);
   Recording finish(const std::vector<at::Tensor>& outputs);
 
  private:
+  /// An input, in the order in which the recorder met it.
   struct Lift {
-    at::Tensor real;
+    at::Tensor real{};  // undefined: a memory
     at::Tensor stand_in;
-    torch::autograd::Edge edge;  // where its history begins; empty if it requires no grad
+    InputRole role;
+    torch::autograd::Edge edge{};  // where its history begins; empty if it requires no grad
+    std::optional<size_t> view_of{};
+    std::optional<size_t> memory{};
+    size_t found_by = 0;
+    MemorySpan span{};
+    TensorType type;
+    int64_t traced_offset = 0;
+    c10::Storage first_storage{};  // the functional storage that it lay in first
+    bool is_named = false;         // an operator got the caller's tensor itself
+    bool is_written = false;
+    bool storage_changed = false;
+  };
+  /// A tensor that an operator is about to write.
+  struct Written {
+    at::Tensor tensor;
+    at::Tensor root;  // it, or its base to autograd
+    TensorType type;
+    uint32_t version = 0;
+    torch::autograd::Edge edge;
+    c10::Storage storage;
+    size_t generation = 0;
+    uint64_t storage_changes = 0;
   };
 
-  uint32_t next_input() const { return static_cast<uint32_t>(lifts_.size()); }
-  at::Tensor lift(const at::Tensor& real, const InputRole& role);
+  size_t add_lift(Lift lift);
+  void place(const InputSet& inputs, uint32_t number, const InputRole& role);
+  size_t lift_alone(const at::Tensor& real, const InputRole& role);
+  void share_counter(const at::Tensor& real, const at::Tensor& stand_in);
   at::Tensor lift_captured(const at::Tensor& tensor, const c10::OperatorHandle& op);
   void lift_entry(c10::IValue& entry, const c10::OperatorHandle& op);
   ValueId number(const at::Tensor& tensor);
   ValueId value_of(const at::Tensor& tensor, const c10::OperatorHandle& op);
   Operand take(const c10::IValue& entry, const c10::OperatorHandle& op);
   Operand give(const c10::IValue& entry);
+  void note_origins(const RecordedOp& op);
+  RecordedWrite note_write(const Written& before, const c10::OperatorHandle& op);
   void check_outside_changes();
+  bool has_undeclared_write(const Lift& lift) const;
   InputObservation observe(const Lift& lift);
-  size_t storage_number(const at::Tensor& tensor);
+  std::vector<RecordedInput> make_inputs();
+  uint32_t storage_number(const c10::Storage& storage);
 
   const RecordRequest& request_;
   Tracer& tracer_;
@@ -107,36 +158,114 @@ class Recorder {
   std::unordered_map<const c10::TensorImpl*, size_t> lift_of_;  // by the real tensor
   std::unordered_map<const c10::TensorImpl*, ValueId> by_identity_;
   std::unordered_map<uint32_t, ValueId> by_traced_value_;
-  std::unordered_map<const c10::StorageImpl*, size_t> storage_numbers_;
+  std::unordered_map<const void*, ValueId> by_counter_;
+  std::unordered_map<uint32_t, size_t> origins_;  // values in the memory of an input, and which
+  std::unordered_map<const void*, at::Tensor> real_counters_;  // a stand-in with that counter
+  std::unordered_map<const c10::StorageImpl*, uint32_t> storage_numbers_;
+  std::unordered_map<const c10::StorageImpl*, size_t> generations_seen_;  // by declared writes
 };
 
 thread_local Recorder* Recorder::current = nullptr;
 
-at::Tensor Recorder::lift(const at::Tensor& real, const InputRole& role) {
-  const auto known = lift_of_.find(real.unsafeGetTensorImpl());
-  if (known != lift_of_.end()) return lifts_[known->second].stand_in;
-  at::Tensor stand_in =
-      make_stand_in(tracer_, type_of(real), role, real.requires_grad(), real.is_leaf());
-  Lift lift{.real = real, .stand_in = stand_in, .edge = {}};
-  watch_.watch_data(real);
-  if (real.requires_grad()) {
-    if (real.is_leaf()) {
-      // A gradient that the function takes with respect to the real tensor ends at its own
-      // accumulator.
-      watch_.watch_grad(real);
-      lift.edge = {torch::autograd::impl::grad_accumulator(real), 0};
-      torch::autograd::impl::set_grad_accumulator(
-          stand_in, c10::weak_intrusive_ptr<torch::autograd::Node>(lift.edge.function));
+size_t Recorder::add_lift(Lift lift) {
+  const size_t index = lifts_.size();
+  lift.first_storage = lift.stand_in.storage();
+  lift.traced_offset = lift.stand_in.storage_offset();
+  if (lift.real.defined()) {
+    lift_of_.emplace(lift.real.unsafeGetTensorImpl(), index);
+    watch_.watch_data(lift.real);
+    share_counter(lift.real, lift.stand_in);
+    if (lift.real.requires_grad()) {
+      if (lift.real.is_leaf() && !lift.view_of) {
+        // A gradient that the function takes with respect to the real tensor ends at its own
+        // accumulator.
+        watch_.watch_grad(lift.real);
+        lift.edge = {torch::autograd::impl::grad_accumulator(lift.real), 0};
+        torch::autograd::impl::set_grad_accumulator(
+            lift.stand_in, c10::weak_intrusive_ptr<torch::autograd::Node>(lift.edge.function));
+      }
+      lift.edge = torch::autograd::impl::gradient_edge(lift.stand_in);
     }
-    lift.edge = torch::autograd::impl::gradient_edge(stand_in);
   }
-  lift_of_.emplace(real.unsafeGetTensorImpl(), lifts_.size());
-  lifts_.push_back(lift);
-  recording_.inputs.push_back({.value = number(stand_in),
-                               .tensor = std::holds_alternative<Lifted>(role) ? real : at::Tensor(),
-                               .role = role,
-                               .seen = {}});
-  return stand_in;
+  origins_[number(lift.stand_in).index] = index;
+  lifts_.push_back(std::move(lift));
+  return index;
+}
+
+/// Stand-ins share a version counter where the tensors that they stand for do.
+void Recorder::share_counter(const at::Tensor& real, const at::Tensor& stand_in) {
+  const auto [known, is_new] = real_counters_.try_emplace(version_counter_identity(real), stand_in);
+  if (is_new) return;
+  stand_in.unsafeGetTensorImpl()->set_version_counter(
+      known->second.unsafeGetTensorImpl()->version_counter());
+}
+
+size_t Recorder::lift_alone(const at::Tensor& real, const InputRole& role) {
+  Lift lift{.real = real, .stand_in = {}, .role = role, .type = type_of(real)};
+  lift.stand_in = make_stand_in(tracer_, lift.type, role, real.requires_grad(), real.is_leaf());
+  return add_lift(std::move(lift));
+}
+
+void Recorder::place(const InputSet& inputs, uint32_t number, const InputRole& role) {
+  const at::Tensor& real = inputs.tensors[number];
+  const Placement placement = request_.arrangement.of(number);
+  Lift lift{.real = real, .stand_in = {}, .role = role, .type = type_of(real)};
+  if (placement.view_of) {
+    const Lift& base =
+        lifts_[lift_of_.at(inputs.tensors[*placement.view_of].unsafeGetTensorImpl())];
+    lift.view_of = static_cast<size_t>(&base - lifts_.data());
+    lift.stand_in = place_as_view(base.stand_in, lift.type, offset_between(base.type, lift.type),
+                                  creation_meta_of(real));
+    if (lift.stand_in.requires_grad() != real.requires_grad() ||
+        lift.stand_in.is_leaf() != real.is_leaf()) {
+      throw Refusal(fmt::format(
+          "input {}: it is a view, is written, and requires grad otherwise than its base, which is "
+          "not supported. Pass the base.",
+          number));
+    }
+  } else if (placement.memory) {
+    const Lift& memory = lifts_[*placement.memory];
+    const int64_t start =
+        memory.span.is_whole_storage
+            ? 0
+            : inputs.facts[memory.span.anchor].type.storage_offset + memory.span.start;
+    lift.memory = *placement.memory;
+    lift.stand_in = place_in_memory(memory.stand_in, lift.type, lift.type.storage_offset - start,
+                                    real.requires_grad(), real.is_leaf());
+  } else {
+    lift.stand_in = make_stand_in(tracer_, lift.type, role, real.requires_grad(), real.is_leaf());
+  }
+  add_lift(std::move(lift));
+}
+
+void Recorder::place_inputs(const InputSet& inputs, size_t argument_count) {
+  const Arrangement& arrangement = request_.arrangement;
+  const auto role_of = [&](uint32_t i) -> InputRole {
+    if (!inputs.facts[i].is_argument) return ViewBase{};
+    return i < argument_count ? InputRole(UserInput{}) : InputRole(Lifted{});
+  };
+  for (const MemorySpan& span : arrangement.memories) {  // memory k is lift k
+    add_lift({.stand_in = make_stand_in(tracer_, span.type, Memory{}, false, true),
+              .role = Memory{},
+              .span = span,
+              .type = span.type});
+  }
+  for (const bool views : {false, true}) {
+    for (uint32_t i = 0; i < inputs.facts.size(); ++i) {
+      if (arrangement.of(i).view_of.has_value() != views) continue;
+      if (inputs.facts[i].is_argument || arrangement.is_base(i)) place(inputs, i, role_of(i));
+    }
+  }
+  for (size_t k = 0; k < arrangement.memories.size(); ++k) {
+    const auto& anchor = inputs.tensors[arrangement.memories[k].anchor];
+    lifts_[k].found_by = lift_of_.at(anchor.unsafeGetTensorImpl());
+  }
+  for (uint32_t i = 0; i < inputs.facts.size(); ++i) {
+    if (!inputs.facts[i].is_argument || !inputs.facts[i].view_of) continue;
+    const auto base = lift_of_.find(inputs.tensors[*inputs.facts[i].view_of].unsafeGetTensorImpl());
+    if (base != lift_of_.end() && std::holds_alternative<ViewBase>(lifts_[base->second].role))
+      lifts_[base->second].found_by = lift_of_.at(inputs.tensors[i].unsafeGetTensorImpl());
+  }
 }
 
 at::Tensor Recorder::lift_captured(const at::Tensor& tensor, const c10::OperatorHandle& op) {
@@ -146,13 +275,32 @@ at::Tensor Recorder::lift_captured(const at::Tensor& tensor, const c10::Operator
   if (known != lift_of_.end()) {
     // An argument that the function also reaches by capture is only the same tensor by chance: it
     // is held, for a guard.
-    recording_.inputs[known->second].tensor = tensor;
+    lifts_[known->second].is_named = true;
     return lifts_[known->second].stand_in;
   }
   const std::string where = fmt::format("`{}`", operator_text(op));
   refuse_unsupported_tensor(tensor, where);
   if (request_.on_capture) request_.on_capture(tensor, operator_text(op));
-  return lift(tensor, Lifted{InputIndex{next_input()}});
+  const TensorType type = type_of(tensor);
+  if (type.is_dense_and_non_overlapping()) return lifts_[lift_alone(tensor, Lifted{})].stand_in;
+  // A write would close the gaps between its elements.
+  MemorySpan span{.type = {.dtype = type.dtype, .sizes = {1}, .strides = {1}}};
+  for (size_t d = 0; d < type.sizes.size(); ++d)
+    span.type.sizes[0] += (type.sizes[d] - 1) * type.strides[d];
+  const size_t memory =
+      add_lift({.stand_in = make_stand_in(tracer_, span.type, Memory{}, false, true),
+                .role = Memory{},
+                .span = span,
+                .type = span.type});
+  const size_t own =
+      add_lift({.real = tensor,
+                .stand_in = place_in_memory(lifts_[memory].stand_in, type, 0,
+                                            tensor.requires_grad(), tensor.is_leaf()),
+                .role = Lifted{},
+                .memory = memory,
+                .type = type});
+  lifts_[memory].found_by = own;
+  return lifts_[own].stand_in;
 }
 
 void Recorder::lift_entry(c10::IValue& entry, const c10::OperatorHandle& op) {
@@ -177,6 +325,14 @@ ValueId Recorder::number(const at::Tensor& tensor) {
   if (is_new) {
     found->second = ValueId{recording_.value_count++};
     kept_.push_back(tensor);
+    const ValueId value = found->second;
+    const auto [counter, is_new_counter] =
+        by_counter_.try_emplace(version_counter_identity(tensor), value);
+    if (!is_new_counter) recording_.counters.emplace(value, counter->second);
+    if (tensor.is_view()) recording_.view_bases.emplace(value, number(base_of(tensor)));
+    // The recursion may have moved it.
+    if (const auto* traced = traced_inside(tensor)) by_traced_value_[traced->value().index] = value;
+    return value;
   }
   if (const auto* traced = traced_inside(tensor))
     by_traced_value_[traced->value().index] = found->second;
@@ -235,15 +391,68 @@ Operand Recorder::give(const c10::IValue& entry) {
   return entry;
 }
 
+/// Follows declared views from inputs on.
+void Recorder::note_origins(const RecordedOp& op) {
+  if (origins_.empty()) return;
+  for (const AliasPair& pair : memory_aliases(op.op)) {
+    for_each_value(op.args[pair.argument], [&](ValueId argument) {
+      const auto origin = origins_.find(argument.index);
+      if (origin == origins_.end()) return;
+      const size_t input = origin->second;
+      for_each_value(op.results[pair.result],
+                     [&](ValueId result) { origins_.try_emplace(result.index, input); });
+    });
+  }
+}
+
+RecordedWrite Recorder::note_write(const Written& before, const c10::OperatorHandle& op) {
+  const at::Tensor& tensor = before.tensor;
+  const ValueId value = number(tensor);  // its traced value is a new one
+  // libtorch advances the versions of a list of functional wrappers in no kernel.
+  const bool changes_view = op.hasTag(at::Tag::inplace_view);
+  auto& storage = functional_storage(before.storage);
+  RecordedWrite write{.value = value,
+                      .counter = by_counter_.at(version_counter_identity(tensor)),
+                      .version_advance = 0,
+                      .rewritten = std::nullopt,
+                      .data = storage.generation() != before.generation,
+                      .storage = false};
+  if (write.data && tensor._version() == before.version)
+    torch::autograd::impl::bump_version(tensor);
+  generations_seen_[&storage] += storage.generation() - before.generation;
+  write.version_advance = static_cast<uint32_t>(tensor._version()) - before.version;
+  if (!(history_of(before.root) == before.edge)) write.rewritten = number(before.root);
+  const TensorType now = type_of(tensor);
+  const auto* wrapper = functional::unsafeGetFunctionalWrapper(tensor);
+  write.storage = tensor.storage().unsafeGetStorageImpl() != &storage ||
+                  const_cast<at::FunctionalTensorWrapper*>(wrapper)->storage_changed_counter() !=
+                      before.storage_changes ||
+                  now.numel() != before.type.numel();
+  const auto origin = origins_.find(value.index);
+  if (write.storage && origin != origins_.end() && lifts_[origin->second].stand_in.is_same(tensor))
+    lifts_[origin->second].storage_changed = true;
+  if (write.storage) origins_.erase(value.index);
+  if (!write.data) return write;
+  for (size_t i = 0; i < lifts_.size(); ++i) {
+    Lift& lift = lifts_[i];
+    if (origin != origins_.end() ? origin->second == i
+                                 : lift.first_storage.unsafeGetStorageImpl() == &storage)
+      lift.is_written = true;
+  }
+  // Functionalization gives a written tensor the new value's strides; eager keeps the old ones.
+  if (!changes_view && !write.storage && now.strides != before.type.strides) {
+    throw Refusal(fmt::format(
+        "`{}`: an in-place write into a tensor `{}` with gaps is not supported yet. Expected a "
+        "dense tensor.",
+        operator_text(op), to_text(before.type)));
+  }
+  return write;
+}
+
 void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   const size_t begin = stack.size() - op.schema().arguments().size();
   RecordedOp recorded{.op = op, .args = {}, .results = {}, .modes = current_modes(), .history = 0};
   recorded.args.reserve(stack.size() - begin);
-  struct Written {
-    at::Tensor tensor;
-    TensorType type;
-    uint32_t version;
-  };
   std::vector<Written> written;
   for (size_t i = begin; i < stack.size(); ++i) {
     lift_entry(stack[i], op);
@@ -253,31 +462,34 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
     });
     if (!is_written(op, i - begin)) continue;
     for_each_tensor(stack[i], [&](const at::Tensor& tensor) {
-      if (tensor.defined())
-        written.push_back({tensor, type_of(tensor), static_cast<uint32_t>(tensor._version())});
+      if (!tensor.defined() || !functional::isFunctionalTensor(tensor)) return;
+      const at::Tensor root = tensor.is_view() ? base_of(tensor) : tensor;
+      written.push_back(
+          {.tensor = tensor,
+           .root = root,
+           .type = type_of(tensor),
+           .version = static_cast<uint32_t>(tensor._version()),
+           .edge = history_of(root),
+           .storage = tensor.storage(),
+           .generation = functional_storage(tensor.storage()).generation(),
+           .storage_changes =
+               functional::unsafeGetFunctionalWrapper(tensor)->storage_changed_counter()});
     });
   }
   const bool writes = is_mutating(op);
   op.callBoxed(&stack);
-  for (const auto& [tensor, type, version] : written) {
-    number(tensor);  // its traced value is a new one
-    // libtorch advances the versions of a list of functional wrappers in no kernel.
-    if (tensor._version() == version) torch::autograd::impl::bump_version(tensor);
-    if (op.hasTag(at::Tag::inplace_view)) continue;
-    // Functionalization gives a written tensor the new value's strides; eager keeps the old ones.
-    const TensorType now = type_of(tensor);
-    if (now.sizes == type.sizes && now.strides != type.strides) {
-      throw Refusal(fmt::format(
-          "`{}`: an in-place write into a tensor `{}` with gaps is not supported yet. Expected a "
-          "dense tensor.",
-          operator_text(op), to_text(type)));
-    }
+  std::unordered_set<uint32_t> counted;
+  for (const Written& before : written) {
+    RecordedWrite write = note_write(before, op);
+    if (!counted.insert(write.counter.index).second) write.version_advance = 0;
+    recorded.writes.push_back(write);
   }
   bool gives_tensors = false;
   for (size_t i = begin; i < stack.size(); ++i) {
     recorded.results.push_back(give(stack[i]));
     gives_tensors |= !std::holds_alternative<c10::IValue>(recorded.results.back());
   }
+  note_origins(recorded);
   if (!gives_tensors && !writes && op.schema().returns().empty()) {
     throw Refusal(
         fmt::format("`{}`: it returns nothing and its schema declares no write, so its effect "
@@ -288,31 +500,76 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   if (gives_tensors || writes) recording_.ops.push_back(std::move(recorded));
 }
 
-size_t Recorder::storage_number(const at::Tensor& tensor) {
-  const c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
-  return storage_numbers_.try_emplace(storage, storage_numbers_.size()).first->second;
+uint32_t Recorder::storage_number(const c10::Storage& storage) {
+  const auto next = static_cast<uint32_t>(storage_numbers_.size());
+  return storage_numbers_.try_emplace(storage.unsafeGetStorageImpl(), next).first->second;
+}
+
+/// A composite operator may write what its schema does not say (train-mode batch norm).
+bool Recorder::has_undeclared_write(const Lift& lift) const {
+  const auto seen = generations_seen_.find(lift.first_storage.unsafeGetStorageImpl());
+  return functional_storage(lift.first_storage).generation() !=
+         (seen == generations_seen_.end() ? 0 : seen->second);
 }
 
 InputObservation Recorder::observe(const Lift& lift) {
   const at::Tensor& now = lift.stand_in;
-  auto* wrapper = functional::unsafeGetFunctionalWrapper(now);
   functional::sync(now);
-  const bool requires_grad = now.requires_grad();
-  const bool same_history =
-      requires_grad == lift.real.requires_grad() &&
-      (!requires_grad || torch::autograd::impl::gradient_edge(now) == lift.edge);
-  return {.before = type_of(lift.real),
-          .after = type_of(now),
-          .requires_grad_before = lift.real.requires_grad(),
-          .requires_grad_after = requires_grad,
-          .is_leaf = lift.real.is_leaf(),
-          .is_view = lift.real.is_view(),
-          .data_mutated = wrapper->has_data_mutation(),
-          .metadata_mutated = wrapper->has_metadata_mutation(),
-          .storage_changed = wrapper->was_storage_changed() || wrapper->was_shallow_copy_data(),
-          .hidden_from_autograd = same_history,
-          .version_advance = static_cast<uint32_t>(now._version()),
-          .storage = storage_number(now)};
+  const Lift& root = lift.view_of ? lifts_[*lift.view_of] : lift;
+  const bool is_real = lift.real.defined();
+  InputObservation seen{.before = lift.type,
+                        .after = type_of(now),
+                        .traced_offset = lift.traced_offset,
+                        .requires_grad_before = is_real && lift.real.requires_grad(),
+                        .requires_grad_after = now.requires_grad(),
+                        .is_leaf = !is_real || lift.real.is_leaf(),
+                        .is_leaf_after = now.is_leaf(),
+                        .is_view = is_real && lift.real.is_view(),
+                        .data_mutated = lift.is_written || has_undeclared_write(lift),
+                        .storage_changed = lift.storage_changed,
+                        .same_history = !is_real || history_of(root.stand_in) == root.edge,
+                        .version_advance = static_cast<uint32_t>(now._version()),
+                        .counter = by_counter_.at(version_counter_identity(now)),
+                        .storage_before = storage_number(lift.first_storage),
+                        .storage_after = storage_number(now.storage())};
+  seen.after.storage_offset += lift.type.storage_offset - lift.traced_offset;
+  return seen;
+}
+
+std::vector<RecordedInput> Recorder::make_inputs() {
+  // Arguments, captured tensors, view bases, memories.
+  const auto rank = [](const InputRole& role) {
+    return std::holds_alternative<UserInput>(role)  ? 0
+           : std::holds_alternative<Lifted>(role)   ? 1
+           : std::holds_alternative<ViewBase>(role) ? 2
+                                                    : 3;
+  };
+  std::vector<size_t> order(lifts_.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return rank(lifts_[i].role); });
+  std::vector<InputIndex> index_of(lifts_.size());
+  for (uint32_t i = 0; i < order.size(); ++i) index_of[order[i]] = {i};
+  const auto index = [&](std::optional<size_t> lift) {
+    return lift ? std::optional(index_of[*lift]) : std::nullopt;
+  };
+  std::vector<RecordedInput> inputs;
+  for (const size_t i : order) {
+    const Lift& lift = lifts_[i];
+    const InputIndex own = index_of[i];
+    const std::array<InputRole, 4> numbered{UserInput{own}, Lifted{own}, ViewBase{own},
+                                            Memory{own}};
+    const int kind = rank(lift.role);
+    inputs.push_back({.value = number(lift.stand_in),
+                      .tensor = kind == 1 || lift.is_named ? lift.real : at::Tensor(),
+                      .role = numbered[kind],
+                      .seen = observe(lift),
+                      .view_of = index(lift.view_of),
+                      .memory = index(lift.memory),
+                      .creation_meta = lift.view_of ? creation_meta_of(lift.real) : uint8_t{0},
+                      .found_by = index_of[lift.found_by],
+                      .span = lift.span});
+  }
+  return inputs;
 }
 
 void Recorder::check_outside_changes() {
@@ -338,7 +595,10 @@ Recording Recorder::finish(const std::vector<at::Tensor>& outputs) {
       // The function may return a tensor that it only captured.
       if (!functional::isFunctionalTensor(output)) {
         refuse_unsupported_tensor(output, fmt::format("output {}", i));
-        output = lift(output, Lifted{InputIndex{next_input()}});
+        const auto known = lift_of_.find(output.unsafeGetTensorImpl());
+        const size_t lift = known != lift_of_.end() ? known->second : lift_alone(output, Lifted{});
+        lifts_[lift].is_named = true;
+        output = lifts_[lift].stand_in;
       }
       functional::sync(output);
       auto value = by_identity_.find(output.unsafeGetTensorImpl());
@@ -348,13 +608,20 @@ Recording Recorder::finish(const std::vector<at::Tensor>& outputs) {
       seen = {.defined = true,
               .type = type_of(output),
               .requires_grad = output.requires_grad(),
-              .storage = storage_number(output),
+              .is_leaf = output.is_leaf(),
+              .is_view = output.is_view(),
+              .storage = storage_number(output.storage()),
               .value = value->second,
               .version = static_cast<uint32_t>(output._version())};
     }
     recording_.outputs.push_back({seen});
   }
-  for (size_t i = 0; i < lifts_.size(); ++i) recording_.inputs[i].seen = observe(lifts_[i]);
+  recording_.inputs = make_inputs();
+  recording_.has_history.resize(recording_.value_count);
+  for (const at::Tensor& tensor : kept_) {
+    if (!tensor.is_view() && tensor.requires_grad() && !tensor.is_leaf())
+      recording_.has_history[by_identity_.at(tensor.unsafeGetTensorImpl()).index] = true;
+  }
   return std::move(recording_);
 }
 
@@ -386,17 +653,34 @@ class CurrentRecorder {
 
 }  // namespace
 
+std::vector<at::Tensor> distinct_tensors(const std::vector<at::Tensor>& tensors) {
+  std::vector<at::Tensor> distinct;
+  std::unordered_set<const c10::TensorImpl*> seen;
+  for (const at::Tensor& tensor : tensors) {
+    if (tensor.defined() && seen.insert(tensor.unsafeGetTensorImpl()).second)
+      distinct.push_back(tensor);
+  }
+  return distinct;
+}
+
 RecordResult record(const RecordRequest& request) {
   if (is_tracing()) throw Refusal("a trace can't begin inside a trace of the same thread");
+  for (uint32_t i = 0; i < request.arguments.size(); ++i) {
+    if (request.arguments[i].defined())
+      refuse_unsupported_tensor(request.arguments[i], fmt::format("argument {}", i));
+  }
+  std::vector<at::Tensor> known = distinct_tensors(request.arguments);
+  const size_t argument_count = known.size();
+  known.insert(known.end(), request.captured.begin(), request.captured.end());
   Tracer tracer(Tracer::Keep::ShapesOnly);
   Tracer::Scope tracing(tracer);
   Recorder recorder(request, tracer);
   CurrentRecorder current(recorder);
   ModeGuard modes;
+  recorder.place_inputs(gather_inputs(known), argument_count);
   std::vector<at::Tensor> stand_ins;
-  for (uint32_t i = 0; i < request.arguments.size(); ++i) {
-    stand_ins.push_back(recorder.add_argument(request.arguments[i], i));
-  }
+  for (const at::Tensor& argument : request.arguments)
+    stand_ins.push_back(recorder.stand_in_of(argument));
   std::vector<at::Tensor> outputs;
   const GeneratorWatch generator;
   {
@@ -413,6 +697,32 @@ RecordResult record(const RecordRequest& request) {
   RecordResult result{.recording = recorder.finish(outputs), .last_resort_shapes = {}};
   result.recording.default_dtype = c10::get_default_dtype_as_scalartype();
   result.last_resort_shapes = tracer.last_resort_shapes();
+  return result;
+}
+
+RecordResult record_again(const Recording& recording, RecordRequest request) {
+  const std::vector<at::Tensor> arguments = distinct_tensors(request.arguments);
+  request.run = [&](const std::vector<at::Tensor>&) {
+    std::vector<at::Tensor> values(recording.value_count);
+    const Recorder& recorder = *Recorder::current;
+    for (size_t i = 0; i < recording.inputs.size(); ++i) {
+      const RecordedInput& input = recording.inputs[i];
+      if (std::holds_alternative<UserInput>(input.role)) {
+        values[input.value.index] = recorder.stand_in_of(arguments[i]);
+      } else if (std::holds_alternative<Lifted>(input.role)) {
+        values[input.value.index] = recorder.stand_in_of(input.tensor);
+      }
+    }
+    for (const RecordedOp& op : recording.ops) call_again(op, values);
+    std::vector<at::Tensor> outputs;
+    for (const RecordedOutput& output : recording.outputs)
+      outputs.push_back(output.seen.defined ? values[output.seen.value->index] : at::Tensor());
+    return outputs;
+  };
+  RecordResult result = record(request);
+  // An argument that the function also captured arrives as a stand-in here.
+  for (size_t i = 0; i < arguments.size(); ++i)
+    result.recording.inputs[i].tensor = recording.inputs[i].tensor;
   return result;
 }
 

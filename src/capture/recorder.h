@@ -25,6 +25,10 @@ struct RecordRequest {
   /// Runs the user's function on stand-ins for the arguments and returns the tensors of its result,
   /// in order.
   std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>&)> run;
+  /// Tensors that the function is known to reach by capture, in order; others are found as it runs.
+  std::vector<at::Tensor> captured{};
+  /// How the arguments, the captured tensors and their bases lie, by `gather_inputs` of them.
+  Arrangement arrangement{};
   /// Tensors that the function may reach by capture, as far as they are known before it runs: what
   /// it does to them outside of operator calls is noticed and undone.
   std::vector<at::Tensor> declared{};
@@ -41,6 +45,13 @@ struct RecordResult {
 /// generators and the modes are as before, also when the function throws. What the function throws
 /// reaches the caller unchanged. Throws `Refusal` for programs that a recording can't hold.
 RecordResult record(const RecordRequest& request);
+
+/// Records a recorded function again without calling it, from its operators. `request.run` is not
+/// used.
+RecordResult record_again(const Recording& recording, RecordRequest request);
+
+/// Returns the tensors that are defined, each once, in order.
+std::vector<at::Tensor> distinct_tensors(const std::vector<at::Tensor>& tensors);
 
 /// Whether this thread is recording or replaying: a compiled function called now runs as part of
 /// that trace.

@@ -1,43 +1,22 @@
 #include "capture/replay.h"
 
-#include <ATen/autocast_mode.h>
 #include <c10/core/DefaultDtype.h>
-#include <c10/core/GradMode.h>
-#include <c10/core/InferenceMode.h>
 #include <c10/core/ScalarTypeToTypeMeta.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <unordered_map>
+
+#include "capture/call_again.h"
 #include "capture/keys.h"
 #include "capture/stand_in.h"
 #include "capture/tracer.h"
-#include "graph/call.h"
 #include "graph/refusal.h"
 
 namespace foregrad {
 
 namespace {
-
-/// Sets the modes that an operator was recorded under; the thread's own come back when it dies.
-class ReplayedModes {
- public:
-  explicit ReplayedModes(const ModeState& modes) : grad_(modes.grad_mode) {
-    at::autocast::set_autocast_enabled(at::kCPU, modes.autocast_enabled);
-    at::autocast::set_autocast_dtype(at::kCPU, modes.autocast_dtype);
-  }
-  ReplayedModes(const ReplayedModes&) = delete;
-  ReplayedModes& operator=(const ReplayedModes&) = delete;
-  ~ReplayedModes() {
-    at::autocast::set_autocast_enabled(at::kCPU, enabled_);
-    at::autocast::set_autocast_dtype(at::kCPU, dtype_);
-  }
-
- private:
-  bool enabled_ = at::autocast::is_autocast_enabled(at::kCPU);
-  at::ScalarType dtype_ = at::autocast::get_autocast_dtype(at::kCPU);
-  c10::AutoGradMode grad_;
-};
 
 /// A replay may come later than its recording, when the default dtype is another one.
 class DefaultDtype {
@@ -67,7 +46,7 @@ class JointReplay {
     make_primals();
     for (const RecordedOp& op : recording_.ops) replay(op);
     for (const OutputRole& role : meta_.forward_outputs()) {
-      tracer_.graph().outputs.push_back({traced_value(tensor_of(role)), role});
+      tracer_.graph().outputs.push_back({output_value(role), role});
     }
     check_outputs();
     tracer_.set_phase(Phase::Backward);
@@ -79,28 +58,56 @@ class JointReplay {
  private:
   void make_primals() {
     values_.resize(recording_.value_count);
-    for (const RecordedInput& input : recording_.inputs) {
-      const auto& seen = input.seen;
-      at::Tensor primal =
+    edges_.resize(recording_.inputs.size());
+    for (const auto& [view, base] : recording_.view_bases) view_bases_[view.index] = base;
+    const auto place_all = [&](auto&& is_due) {
+      for (uint32_t i = 0; i < recording_.inputs.size(); ++i) {
+        if (is_due(recording_.inputs[i])) place(i);
+      }
+    };
+    place_all([](const RecordedInput& input) { return !input.view_of && !input.memory; });
+    place_all([](const RecordedInput& input) { return input.memory.has_value(); });
+    place_all([](const RecordedInput& input) { return input.view_of.has_value(); });
+  }
+
+  void place(uint32_t i) {
+    const RecordedInput& input = recording_.inputs[i];
+    const auto& seen = input.seen;
+    at::Tensor primal;
+    if (input.view_of) {
+      const RecordedInput& base = recording_.inputs[input.view_of->index];
+      primal = place_as_view(values_[base.value.index], seen.before,
+                             offset_between(base.seen.before, seen.before), input.creation_meta);
+    } else if (input.memory) {
+      primal =
+          place_in_memory(values_[recording_.inputs[input.memory->index].value.index], seen.before,
+                          seen.traced_offset, seen.requires_grad_before, seen.is_leaf);
+    } else {
+      primal =
           make_stand_in(tracer_, seen.before, input.role, seen.requires_grad_before, seen.is_leaf);
-      edges_.push_back(seen.requires_grad_before ? torch::autograd::impl::gradient_edge(primal)
-                                                 : torch::autograd::Edge());
-      values_[input.value.index] = std::move(primal);
     }
+    if (const auto counter = recording_.counters.find(input.value);
+        counter != recording_.counters.end() && values_[counter->second.index].defined()) {
+      primal.unsafeGetTensorImpl()->set_version_counter(
+          values_[counter->second.index].unsafeGetTensorImpl()->version_counter());
+    }
+    if (!input.view_of && seen.requires_grad_before)
+      edges_[i] = torch::autograd::impl::gradient_edge(primal);
+    values_[input.value.index] = std::move(primal);
   }
 
   void replay(const RecordedOp& recorded) {
-    ReplayedModes modes(recorded.modes);
-    torch::jit::Stack stack;
-    uint64_t history = 0;
-    push_arguments(stack, recorded.op, recorded.args, [&](ValueId id) {
-      fold_history(history, values_[id.index]);
-      return values_[id.index];
-    });
-    if (history != recorded.history) refuse_other_history(recorded);
-    recorded.op.callBoxed(&stack);
-    take_results(stack, recorded.results,
-                 [&](ValueId id, at::Tensor&& tensor) { values_[id.index] = std::move(tensor); });
+    if (call_again(recorded, values_) != recorded.history) refuse_other_history(recorded);
+    if (view_bases_.empty()) return;
+    // The base of a view that an operator made inside.
+    for (const Operand& result : recorded.results) {
+      for_each_value(result, [&](ValueId view) {
+        const auto base = view_bases_.find(view.index);
+        if (base == view_bases_.end() || values_[base->second.index].defined()) return;
+        if (values_[view.index].is_view())
+          values_[base->second.index] = base_of(values_[view.index]);
+      });
+    }
   }
 
   /// A history that changed without an operator call is not in the recording.
@@ -114,11 +121,19 @@ class JointReplay {
                     operator_text(recorded.op)));
   }
 
-  at::Tensor tensor_of(const OutputRole& role) const {
-    if (const auto* output = std::get_if<UserOutput>(&role)) {
+  const at::Tensor& tensor_of(const Differentiable& role) const {
+    if (const auto* output = std::get_if<UserOutput>(&role))
       return values_[recording_.outputs[output->output.index].seen.value->index];
-    }
+    if (const auto* base = std::get_if<IntermediateBase>(&role))
+      return values_[meta_.bases[base->base.index].value.index];
     return values_[recording_.inputs[std::get<MutatedInput>(role).of.index].value.index];
+  }
+
+  /// Inputs are written back as they lay, and bases given as they were made: the effects change
+  /// their sizes afterwards.
+  std::optional<ValueId> output_value(const OutputRole& role) const {
+    const at::Tensor& tensor = tensor_of(*differentiable_of(role));
+    return std::holds_alternative<UserOutput>(role) ? traced_value(tensor) : traced_memory(tensor);
   }
 
   void check_outputs() const {
@@ -142,12 +157,17 @@ class JointReplay {
     torch::autograd::edge_list roots;
     torch::autograd::variable_list root_grads;
     for (const Differentiable& of : tangents) {
-      const at::Tensor output =
-          std::visit([&](const auto& role) { return tensor_of(OutputRole(role)); }, of);
+      const at::Tensor& output = tensor_of(of);
       root_grads.push_back(make_tangent(tracer_, type_of(output), of));
       roots.push_back(torch::autograd::impl::gradient_edge(output));
     }
     torch::autograd::edge_list wanted;
+    for (uint32_t i = 0; i < edges_.size(); ++i) {
+      // `requires_grad_` in the function makes it a leaf to the operators that follow.
+      const RecordedInput& input = recording_.inputs[i];
+      if (!edges_[i].is_valid() && input.seen.requires_grad_after && input.seen.is_leaf_after)
+        edges_[i] = torch::autograd::impl::gradient_edge(values_[input.value.index]);
+    }
     for (const auto& edge : edges_) {
       if (edge.is_valid()) wanted.push_back(edge);
     }
@@ -167,8 +187,9 @@ class JointReplay {
   const Recording& recording_;
   const ViewAndMutationMeta& meta_;
   Tracer tracer_;
-  std::vector<at::Tensor> values_;            // by the recording's values
-  std::vector<torch::autograd::Edge> edges_;  // by input: where its history begins
+  std::vector<at::Tensor> values_;                    // by the recording's values
+  std::vector<torch::autograd::Edge> edges_;          // by input: where its history begins
+  std::unordered_map<uint32_t, ValueId> view_bases_;  // `Recording::view_bases`
 };
 
 }  // namespace

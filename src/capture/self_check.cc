@@ -171,7 +171,8 @@ void compare_with_eager(Lines& failures) {
   ViewAndMutationMeta meta;
   for (const at::Tensor& input : {x, captured})
     meta.inputs.push_back({.type = type_of(input), .requires_grad = true});
-  meta.outputs.push_back({.origin = NewTensor{}, .type = type_of(eager), .requires_grad = true});
+  meta.outputs.push_back(
+      {.origin = NewTensor{}, .type = type_of(eager), .requires_grad = true, .is_leaf = false});
   const JointTrace joint = trace_joint(recorded.recording, meta, meta.tangents());
 
   const auto factory = c10::Dispatcher::singleton().findSchemaOrThrow("aten::ones", "");

@@ -15,11 +15,28 @@ namespace foregrad {
 at::Tensor make_stand_in(Tracer& tracer, const TensorType& type, const InputRole& role,
                          bool requires_grad, bool is_leaf);
 
+/// Makes a stand-in that lies in the memory that `memory` stands for, unknown to autograd.
+/// `offset`: of the first element, in elements of `type`, from the memory's start on.
+at::Tensor place_in_memory(const at::Tensor& memory, const TensorType& type, int64_t offset,
+                           bool requires_grad, bool is_leaf);
+
+/// Makes a stand-in that is a view of another, as autograd knows, made as `creation_meta` says.
+/// `offset`: of the first element, in elements of `type`, from the base's first element on.
+at::Tensor place_as_view(const at::Tensor& base, const TensorType& type, int64_t offset,
+                         uint8_t creation_meta);
+
+/// Returns the offset of a view from its base's first element, in elements of the view's dtype.
+int64_t offset_between(const TensorType& base, const TensorType& view);
+
 /// Makes a functional wrapper for a tangent.
 at::Tensor make_tangent(Tracer& tracer, const TensorType& type, const Differentiable& of);
 
 /// Returns the graph's value that a wrapper holds now, pending writes applied; nothing for
 /// undefined tensors. Throws if the tensor holds no traced value.
 std::optional<ValueId> traced_value(const at::Tensor& wrapper);
+
+/// Returns the graph's value of the whole memory that the wrapper lies in, as the tensor that owns
+/// it was made, pending writes applied.
+ValueId traced_memory(const at::Tensor& wrapper);
 
 }  // namespace foregrad

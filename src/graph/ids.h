@@ -22,7 +22,7 @@ struct NodeId {
 };
 
 /// Numbers an input of the compiled function: first the user's tensors in the order of the
-/// arguments, then lifted ones.
+/// arguments, then lifted ones, then view bases, then memories.
 struct InputIndex {
   uint32_t index = 0;
   auto operator<=>(const InputIndex&) const = default;
@@ -32,6 +32,12 @@ struct InputIndex {
 struct OutputIndex {
   uint32_t index = 0;
   auto operator<=>(const OutputIndex&) const = default;
+};
+
+/// Numbers an entry of `ViewAndMutationMeta::bases`.
+struct BaseIndex {
+  uint32_t index = 0;
+  auto operator<=>(const BaseIndex&) const = default;
 };
 
 }  // namespace foregrad

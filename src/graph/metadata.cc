@@ -8,23 +8,6 @@
 namespace foregrad {
 namespace {
 
-/// Compares two steps but for the numbers of their values, which differ between recordings of one
-/// program.
-bool steps_equal(const ViewStep& left, const ViewStep& right) {
-  if (!(left.op.op == right.op.op) || left.self_argument != right.self_argument ||
-      left.result != right.result || left.element != right.element ||
-      left.op.args.size() != right.op.args.size()) {
-    return false;
-  }
-  for (size_t i = 0; i < left.op.args.size(); ++i) {
-    const Operand &a = left.op.args[i], &b = right.op.args[i];
-    const bool both_values =
-        std::holds_alternative<ValueId>(a) && std::holds_alternative<ValueId>(b);
-    if (!both_values && !operands_equal(a, b)) return false;
-  }
-  return true;
-}
-
 std::string flags_text(const InputInfo& info) {
   std::vector<std::string> flags;
   const auto add = [&](bool holds, const char* flag) {
@@ -38,6 +21,8 @@ std::string flags_text(const InputInfo& info) {
   add(info.hidden_from_autograd, "hidden from autograd");
   add(info.requires_grad_after != info.requires_grad,
       info.requires_grad_after ? "requires grad after" : "requires no grad after");
+  if (info.view_of) flags.push_back(fmt::format("view of input {}", info.view_of->index));
+  if (info.memory) flags.push_back(fmt::format("in the memory of input {}", info.memory->index));
   if (info.version_advance != 0) flags.push_back(fmt::format("version +{}", info.version_advance));
   return flags.empty() ? "unchanged" : fmt::format("{}", fmt::join(flags, ", "));
 }
@@ -51,30 +36,23 @@ std::string origin_text(const SameAsOutput& origin) {
   return fmt::format("same as output {}", origin.output.index);
 }
 std::string origin_text(const ViewOfIntermediate& origin) {
-  return fmt::format("view of the intermediate of output {}", origin.first.index);
+  return fmt::format("shares the memory of base {}, made as %{}", origin.base.index,
+                     origin.slot.index);
 }
 std::string origin_text(const ViewOfInput& origin) {
-  if (origin.chain.empty())
-    return fmt::format("view of input {} by as_strided", origin.input.index);
-  std::vector<std::string> steps;
-  for (const ViewStep& step : origin.chain) steps.push_back(to_text(step.op));
-  return fmt::format("view of input {} by {}", origin.input.index, fmt::join(steps, ", then "));
+  return fmt::format("shares the memory of input {}, made as %{}", origin.input.index,
+                     origin.slot.index);
 }
 
 }  // namespace
 
-bool operator==(const ViewOfInput& left, const ViewOfInput& right) {
-  if (left.input != right.input || left.chain.size() != right.chain.size()) return false;
-  for (size_t i = 0; i < left.chain.size(); ++i) {
-    if (!steps_equal(left.chain[i], right.chain[i])) return false;
-  }
-  return true;
-}
-
 std::vector<OutputRole> ViewAndMutationMeta::forward_outputs() const {
   std::vector<OutputRole> roles;
   for (uint32_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].data_mutated) roles.emplace_back(MutatedInput{{i}});
+    if (inputs[i].is_written_back()) roles.emplace_back(MutatedInput{{i}});
+  }
+  for (uint32_t b = 0; b < bases.size(); ++b) {
+    if (bases[b].is_computed) roles.emplace_back(IntermediateBase{{b}});
   }
   for (uint32_t o = 0; o < outputs.size(); ++o) {
     if (outputs[o].is_computed()) roles.emplace_back(UserOutput{{o}});
@@ -84,8 +62,8 @@ std::vector<OutputRole> ViewAndMutationMeta::forward_outputs() const {
 
 std::vector<Differentiable> ViewAndMutationMeta::tangents() const {
   std::vector<Differentiable> roles;
-  for (uint32_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].is_tracked_write()) roles.emplace_back(MutatedInput{{i}});
+  for (const Effect& effect : effects) {
+    if (const auto* join = std::get_if<JoinHistory>(&effect)) roles.push_back(join->as);
   }
   for (uint32_t o = 0; o < outputs.size(); ++o) {
     if (outputs[o].takes_tangent()) roles.emplace_back(UserOutput{{o}});
@@ -96,12 +74,6 @@ std::vector<Differentiable> ViewAndMutationMeta::tangents() const {
 bool ViewAndMutationMeta::keeps_pre_mutation_value(InputIndex input) const {
   const InputInfo& info = inputs.at(input.index);
   return info.data_mutated && info.requires_grad;
-}
-
-bool ViewAndMutationMeta::needs_detach(OutputIndex output) const {
-  const OutputInfo& info = outputs.at(output.index);
-  const auto* view = std::get_if<ViewOfInput>(&info.origin);
-  return view && !info.requires_grad && inputs.at(view->input.index).requires_grad_after;
 }
 
 std::string to_text(const ViewAndMutationMeta& meta) {
@@ -118,6 +90,11 @@ std::string to_text(const ViewAndMutationMeta& meta) {
                     std::visit([](const auto& origin) { return origin_text(origin); }, info.origin),
                     info.requires_grad ? ", requires grad" : "");
   }
+  for (size_t b = 0; b < meta.bases.size(); ++b) {
+    text += fmt::format("base {}: %{}{}\n", b, meta.bases[b].slot.index,
+                        meta.bases[b].is_computed ? ", computed" : "");
+  }
+  for (const Effect& effect : meta.effects) text += "then " + to_text(effect) + "\n";
   return text;
 }
 

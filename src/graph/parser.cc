@@ -250,9 +250,10 @@ class GraphParser {
     if (scanner_.accept("user(")) return UserInput{{role_index()}};
     if (scanner_.accept("lifted(")) return Lifted{{role_index()}};
     if (scanner_.accept("view_base(")) return ViewBase{{role_index()}};
+    if (scanner_.accept("memory(")) return Memory{{role_index()}};
     if (const auto saved = saved_role()) return *saved;
     if (!scanner_.accept("tangent("))
-      scanner_.fail("`user(`, `lifted(`, `view_base(`, `tangent(` or `saved(`");
+      scanner_.fail("`user(`, `lifted(`, `view_base(`, `memory(`, `tangent(` or `saved(`");
     const auto of = differentiable_role();
     if (!of) scanner_.fail("`output(`, `mutated(` or `intermediate_base(`");
     scanner_.expect(")");

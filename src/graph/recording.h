@@ -6,10 +6,12 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/AutogradState.h>
 
+#include <map>
 #include <optional>
 #include <variant>
 #include <vector>
 
+#include "graph/arrangement.h"
 #include "graph/graph.h"
 
 namespace foregrad {
@@ -23,6 +25,16 @@ struct ModeState {
   bool operator==(const ModeState&) const = default;
 };
 
+/// What one operator did to a tensor that it was given to write.
+struct RecordedWrite {
+  ValueId value;                     // the tensor
+  ValueId counter;                   // the first value that shares its version counter
+  uint32_t version_advance = 0;      // of that counter
+  std::optional<ValueId> rewritten;  // the tensor whose history autograd replaced: it, or its base
+  bool data = false;     // it wrote elements, not only sizes, strides, history or storage
+  bool storage = false;  // it gave the tensor another storage, or resized it
+};
+
 /// One operator call. Its operands number the values of the recording.
 struct RecordedOp {
   c10::OperatorHandle op;
@@ -32,35 +44,30 @@ struct RecordedOp {
   /// What autograd knew of the tensors among the arguments when the operator was called, folded by
   /// `fold_history`.
   uint64_t history = 0;
+  std::vector<RecordedWrite> writes{};
 };
 
 /// Folds what autograd knows of one more tensor into `history`: exact for the last 32 tensors,
 /// which is enough to notice that a replay went another way.
 void fold_history(uint64_t& history, const at::Tensor& tensor);
 
-/// A view operator of the chain that leads from an input to an output: its argument `self_argument`
-/// is the tensor.
-struct ViewStep {
-  RecordedOp op;
-  uint32_t self_argument = 0;
-  uint32_t result = 0;                             // which return of the schema
-  std::optional<uint32_t> element = std::nullopt;  // which entry, if that return is a list
-};
-
 /// What was seen of an input after the run.
 struct InputObservation {
   TensorType before;
   TensorType after;
+  int64_t traced_offset = 0;  // the stand-in's storage offset before the run
   bool requires_grad_before = false;
   bool requires_grad_after = false;
   bool is_leaf = true;
+  bool is_leaf_after = true;
   bool is_view = false;
   bool data_mutated = false;
-  bool metadata_mutated = false;
   bool storage_changed = false;
-  bool hidden_from_autograd = false;
-  uint32_t version_advance = 0;
-  size_t storage = 0;  // equal for tensors that share storage after the run
+  bool same_history = true;      // autograd replaced neither its history nor its base's
+  uint32_t version_advance = 0;  // of the stand-in's counter, which others may share
+  ValueId counter;               // the first value that shares the counter
+  uint32_t storage_before = 0;  // equal for tensors that share storage, in the order of first sight
+  uint32_t storage_after = 0;
 };
 
 /// What was seen of an output after the run.
@@ -68,7 +75,9 @@ struct OutputObservation {
   bool defined = false;
   TensorType type;
   bool requires_grad = false;
-  size_t storage = 0;            // equal for tensors that share storage after the run
+  bool is_leaf = true;
+  bool is_view = false;
+  uint32_t storage = 0;          // as `InputObservation::storage_after`
   std::optional<ValueId> value;  // in the recording
   uint32_t version = 0;
 };
@@ -76,8 +85,13 @@ struct OutputObservation {
 struct RecordedInput {
   ValueId value;
   at::Tensor tensor;  // held if the function reached it by capture, an argument too; else undefined
-  InputRole role;     // UserInput or Lifted
+  InputRole role;     // UserInput, Lifted, ViewBase or Memory
   InputObservation seen;
+  std::optional<InputIndex> view_of = std::nullopt;  // `Placement::view_of`
+  std::optional<InputIndex> memory = std::nullopt;   // `Placement::memory`
+  uint8_t creation_meta = 0;                         // libtorch's, of a view
+  InputIndex found_by{};  // of a view base or memory: the input through which it is found
+  MemorySpan span{};      // of a memory
 };
 
 struct RecordedOutput {
@@ -86,11 +100,18 @@ struct RecordedOutput {
 
 struct Recording {
   uint32_t value_count = 0;
-  /// The user's first, then lifted ones in the order of their first use.
+  /// The user's first, then lifted ones in the order of their first use, then view bases and
+  /// memories.
   std::vector<RecordedInput> inputs;
   std::vector<RecordedOp> ops;
   std::vector<RecordedOutput> outputs;
   at::ScalarType default_dtype = at::kFloat;
+  /// Views, as autograd knows, and their bases. A base that no operator gave is one that an
+  /// operator made inside.
+  std::map<ValueId, ValueId> view_bases{};
+  std::map<ValueId, ValueId> counters{};  // values that share an earlier value's version counter
+  std::vector<bool> has_history{};  // by ValueId: after the run, a tensor that is no view and has a
+                                    // `grad_fn`
 };
 
 /// Returns the place of the first operator at which two recordings differ, nothing if they are the

@@ -9,11 +9,12 @@ namespace {
 
 std::string write(UserInput role) { return fmt::format("user({})", role.input.index); }
 std::string write(Lifted role) { return fmt::format("lifted({})", role.input.index); }
-std::string write(ViewBase role) { return fmt::format("view_base({})", role.of.index); }
+std::string write(ViewBase role) { return fmt::format("view_base({})", role.input.index); }
+std::string write(Memory role) { return fmt::format("memory({})", role.input.index); }
 std::string write(UserOutput role) { return fmt::format("output({})", role.output.index); }
 std::string write(MutatedInput role) { return fmt::format("mutated({})", role.of.index); }
 std::string write(IntermediateBase role) {
-  return fmt::format("intermediate_base({})", role.of.index);
+  return fmt::format("intermediate_base({})", role.base.index);
 }
 std::string write(Grad role) { return fmt::format("grad({})", role.of.index); }
 std::string write(Saved role) { return fmt::format("saved(%{})", role.value.index); }
@@ -30,7 +31,8 @@ std::string to_text(const Differentiable& role) { return std::visit(kWrite, role
 std::optional<InputIndex> primal_of(const InputRole& role) {
   if (const auto* user = std::get_if<UserInput>(&role)) return user->input;
   if (const auto* lifted = std::get_if<Lifted>(&role)) return lifted->input;
-  if (const auto* base = std::get_if<ViewBase>(&role)) return base->of;
+  if (const auto* base = std::get_if<ViewBase>(&role)) return base->input;
+  if (const auto* memory = std::get_if<Memory>(&role)) return memory->input;
   return std::nullopt;
 }
 

@@ -22,10 +22,15 @@ struct Lifted {
   InputIndex input;
   bool operator==(const Lifted&) const = default;
 };
-/// A base that stands for several overlapping inputs, of which `of` is the first.
+/// A tensor that other inputs are views of, as autograd knows, and that is no argument itself.
 struct ViewBase {
-  InputIndex of;
+  InputIndex input;
   bool operator==(const ViewBase&) const = default;
+};
+/// A stretch of storage that other inputs lie in: the synthetic base that stands for them.
+struct Memory {
+  InputIndex input;
+  bool operator==(const Memory&) const = default;
 };
 
 // ---- roles of outputs
@@ -39,9 +44,9 @@ struct MutatedInput {
   InputIndex of;
   bool operator==(const MutatedInput&) const = default;
 };
-/// A base that the runtime needs to make output `of` (and others) a view of it.
+/// A tensor that is no output itself: the runtime needs it to make outputs that share its memory.
 struct IntermediateBase {
-  OutputIndex of;
+  BaseIndex base;
   bool operator==(const IntermediateBase&) const = default;
 };
 /// The gradient with respect to the value that input `of` had before the call.
@@ -66,7 +71,7 @@ struct Tangent {
   bool operator==(const Tangent&) const = default;
 };
 
-using InputRole = std::variant<UserInput, Lifted, ViewBase, Tangent, Saved>;
+using InputRole = std::variant<UserInput, Lifted, ViewBase, Memory, Tangent, Saved>;
 using OutputRole = std::variant<UserOutput, MutatedInput, IntermediateBase, Grad, Saved>;
 
 /// Writes a role as in graph text, for example `tangent(output(0))`.

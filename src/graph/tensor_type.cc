@@ -1,8 +1,15 @@
 #include "graph/tensor_type.h"
 
+#include <c10/core/RefcountedDeleter.h>
 #include <c10/core/ScalarType.h>
+#include <c10/core/TensorImpl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
 
 #include "graph/literal.h"
 
@@ -16,6 +23,40 @@ int64_t TensorType::numel() const {
 
 size_t TensorType::size_bytes() const {
   return static_cast<size_t>(numel()) * c10::elementSize(dtype);
+}
+
+bool TensorType::is_dense_and_non_overlapping() const {
+  std::vector<std::pair<int64_t, int64_t>> dims;  // stride, size
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] == 0) return true;
+    if (sizes[d] != 1) dims.emplace_back(strides[d], sizes[d]);
+  }
+  std::sort(dims.begin(), dims.end());
+  int64_t expected = 1;
+  for (const auto& [stride, size] : dims) {
+    if (stride != expected) return false;
+    expected *= size;
+  }
+  return true;
+}
+
+const void* storage_identity(const at::Tensor& tensor) {
+  c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
+  const at::DataPtr& data = storage->_mutable_data_ptr_no_checks();
+  // Storages made of one another share the data's reference count.
+  return data.get_deleter() == &c10::refcounted_deleter ? data.get_context()
+                                                        : static_cast<const void*>(storage);
+}
+
+at::Tensor base_of(const at::Tensor& view) { return at::Tensor(view._base()); }
+
+const void* version_counter_identity(const at::Tensor& tensor) {
+  const c10::VariableVersion& counter = tensor.unsafeGetTensorImpl()->version_counter();
+  // It is a pointer to the counter and tells nobody.
+  static_assert(sizeof(counter) == sizeof(const void*));
+  const void* identity = nullptr;
+  std::memcpy(&identity, &counter, sizeof(identity));
+  return identity;
 }
 
 TensorType type_of(const at::Tensor& tensor) {

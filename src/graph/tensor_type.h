@@ -26,7 +26,19 @@ struct TensorType {
   int64_t numel() const;
   /// Returns the bytes that the elements take, without gaps between them.
   size_t size_bytes() const;
+  /// Whether the elements fill a stretch of memory, each place once, in some order of the
+  /// dimensions.
+  bool is_dense_and_non_overlapping() const;
 };
+
+/// Returns what is equal for two strided tensors exactly if their storages alias.
+const void* storage_identity(const at::Tensor& tensor);
+
+/// Returns the tensor that autograd knows as the base of a view.
+at::Tensor base_of(const at::Tensor& view);
+
+/// Returns what is equal for two tensors exactly if they share a version counter.
+const void* version_counter_identity(const at::Tensor& tensor);
 
 /// Reads the type of a strided tensor.
 TensorType type_of(const at::Tensor& tensor);

@@ -164,10 +164,11 @@ class Verifier {
   // ---- a number for each role
   static uint64_t number_of(UserInput role) { return role.input.index; }
   static uint64_t number_of(Lifted role) { return role.input.index; }
-  static uint64_t number_of(ViewBase role) { return role.of.index; }
+  static uint64_t number_of(ViewBase role) { return role.input.index; }
+  static uint64_t number_of(Memory role) { return role.input.index; }
   static uint64_t number_of(UserOutput role) { return role.output.index; }
   static uint64_t number_of(MutatedInput role) { return role.of.index; }
-  static uint64_t number_of(IntermediateBase role) { return role.of.index; }
+  static uint64_t number_of(IntermediateBase role) { return role.base.index; }
   static uint64_t number_of(Grad role) { return role.of.index; }
   static uint64_t number_of(Saved role) { return role.value.index; }
   static uint64_t number_of(const Tangent& role) {

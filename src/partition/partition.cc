@@ -151,20 +151,6 @@ Node call(const c10::OperatorHandle& op, std::vector<Operand> args, ValueId resu
   return {.op = op, .args = std::move(args), .results = {result}};
 }
 
-// Whether the elements lie in a row from the start of the memory on, in some order of the
-// dimensions.
-bool is_row_of_memory(const TensorType& type) {
-  std::vector<std::pair<int64_t, int64_t>> dims;  // stride, size
-  for (size_t i = 0; i < type.sizes.size(); ++i) dims.emplace_back(type.strides[i], type.sizes[i]);
-  std::sort(dims.begin(), dims.end());
-  int64_t expected = 1;
-  for (const auto& [stride, size] : dims) {
-    if (stride != expected) return false;
-    expected *= size;
-  }
-  return type.storage_offset == 0;
-}
-
 // Appends a node that copies the value with its sizes, strides and offset.
 ValueId save_a_copy(Graph& forward, ValueId value) {
   const TensorType type = forward.type(value);
@@ -177,7 +163,7 @@ ValueId save_a_copy(Graph& forward, ValueId value) {
   const ValueId copy = add_value(forward, type);
   // `copy` clones the memory that its first argument spans, offset and gaps included, and then
   // writes the second argument into it; `clone` closes gaps.
-  forward.nodes.push_back(is_row_of_memory(type)
+  forward.nodes.push_back(type.storage_offset == 0 && type.is_dense_and_non_overlapping()
                               ? call(find_operator("aten::clone"), {value}, copy)
                               : call(find_operator("aten::copy"), {value, value}, copy));
   return copy;

@@ -13,7 +13,6 @@
 // That is safe because the argument's class is dead from here on.
 #include "passes/reinplace.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -22,21 +21,6 @@
 
 namespace foregrad {
 namespace {
-
-bool is_dense_and_non_overlapping(const TensorType& type) {
-  std::vector<std::pair<int64_t, int64_t>> dims;  // stride, size
-  for (size_t i = 0; i < type.sizes.size(); ++i) {
-    if (type.sizes[i] == 0) return true;
-    if (type.sizes[i] != 1) dims.emplace_back(type.strides[i], type.sizes[i]);
-  }
-  std::sort(dims.begin(), dims.end());
-  int64_t expected = 1;
-  for (const auto& [stride, size] : dims) {
-    if (stride != expected) return false;
-    expected *= size;
-  }
-  return true;
-}
 
 class Reinplacer {
  public:
@@ -59,7 +43,7 @@ class Reinplacer {
     return first && result && is_fresh_[first->index] && !liveness_.is_shared_outside(*first) &&
            liveness_.last_use_of_memory(*first) == id && reads_memory_once(node, *first) &&
            graph_.type(*first) == graph_.type(*result) &&
-           is_dense_and_non_overlapping(graph_.type(*result));
+           graph_.type(*result).is_dense_and_non_overlapping();
   }
 
  private:

@@ -1,8 +1,11 @@
 #include "runtime/epilogue.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/function.h>
+
+#include <algorithm>
 
 #include "graph/call.h"
 
@@ -10,55 +13,118 @@ namespace foregrad {
 
 namespace {
 
-at::Tensor replay(const ViewStep& step, const at::Tensor& source) {
-  c10::AutoGradMode grad_mode(step.op.modes.grad_mode);
-  torch::jit::Stack stack;
-  push_arguments(stack, step.op.op, step.op.args, [&](ValueId) { return source; });
-  step.op.op.callBoxed(&stack);
-  if (step.element) return stack[step.result].toTensorVector()[*step.element];
-  return stack[step.result].toTensor();
+at::Tensor memory_of(const at::Tensor& anchor, const MemorySpan& span) {
+  at::AutoDispatchBelowADInplaceOrView below_autograd;
+  at::Tensor memory = at::empty({0}, anchor.options().dtype(span.type.dtype));
+  const int64_t start = span.is_whole_storage ? 0 : anchor.storage_offset() + span.start;
+  memory.unsafeGetTensorImpl()->set_storage_keep_dtype(anchor.storage());
+  memory.unsafeGetTensorImpl()->set_sizes_and_strides(span.type.sizes, span.type.strides, start);
+  return memory;
 }
 
-at::Tensor view_of(const at::Tensor& input, const ViewOfInput& origin, const OutputInfo& info,
-                   const InputInfo& input_info) {
-  if (origin.chain.empty()) {
-    // Offsets are relative to the input's own, which may differ from the recorded one.
-    const int64_t offset =
-        input.storage_offset() + info.type.storage_offset - input_info.type.storage_offset;
-    return input.as_strided(info.type.sizes, info.type.strides, offset);
+/// Sees the elements of `part` in a tensor that has the layout of `whole`.
+at::Tensor part_of(const at::Tensor& updated, const InputInfo& whole, const InputInfo& part,
+                   const at::Tensor& whole_input, const at::Tensor& part_input) {
+  at::Tensor elements = updated;
+  const at::ScalarType dtype = part.type.dtype;
+  const auto item = static_cast<int64_t>(part_input.element_size());
+  if (whole.type.dtype != dtype) {
+    const int64_t count = updated.size(0) * static_cast<int64_t>(updated.element_size()) / item;
+    elements = updated.slice(0, 0, count * item / static_cast<int64_t>(updated.element_size()))
+                   .view(dtype);
   }
-  at::Tensor view = input;
-  for (const ViewStep& step : origin.chain) view = replay(step, view);
-  return view;
+  const int64_t offset =
+      part_input.storage_offset() -
+      whole_input.storage_offset() * static_cast<int64_t>(whole_input.element_size()) / item;
+  at::Tensor seen =
+      elements.as_strided(part.type.sizes, part.type.strides, elements.storage_offset() + offset);
+  if (part.type.is_conj) seen = seen.conj();
+  if (part.type.is_neg) seen = seen._neg_view();
+  return seen;
 }
+
+/// Calls the operators of effects on the caller's tensors.
+class Effects {
+ public:
+  Effects(std::vector<at::Tensor>& slots, const c10::intrusive_ptr<torch::autograd::Node>& node)
+      : slots_(slots), node_(node) {}
+
+  void operator()(const CallAgain& call) {
+    c10::AutoGradMode grad_mode(call.op.modes.grad_mode);
+    torch::jit::Stack stack;
+    push_arguments(stack, call.op.op, call.op.args,
+                   [&](ValueId slot) { return slots_.at(slot.index); });
+    call.op.op.callBoxed(&stack);
+    take_results(stack, call.op.results, [&](ValueId slot, at::Tensor&& tensor) {
+      slots_.at(slot.index) = std::move(tensor);
+    });
+  }
+  void operator()(const TakeStrided& take) {
+    c10::AutoGradMode grad_mode(take.grad_mode);
+    const at::Tensor& base = slots_[take.base.index];
+    slots_[take.view.index] = base.as_strided(take.type.sizes, take.type.strides,
+                                              base.storage_offset() + take.type.storage_offset);
+  }
+  void operator()(const AdvanceVersion& advance) {
+    for (uint32_t i = 0; i < advance.by; ++i)
+      torch::autograd::impl::bump_version(slots_[advance.slot.index]);
+  }
+  void operator()(const JoinHistory& join) {
+    const at::Tensor& tensor = slots_[join.slot.index];
+    const uint32_t number = node_->add_input_metadata(tensor);
+    torch::autograd::impl::rebase_history(tensor, {node_, number});
+  }
+
+ private:
+  std::vector<at::Tensor>& slots_;
+  const c10::intrusive_ptr<torch::autograd::Node>& node_;
+};
 
 }  // namespace
 
-void write_back(const at::Tensor& input, const at::Tensor& updated, const InputInfo& info,
-                const c10::intrusive_ptr<torch::autograd::Node>& node) {
-  {
-    at::AutoDispatchBelowADInplaceOrView below_autograd;
-    input.copy_(updated);
+void append_found_inputs(const ViewAndMutationMeta& meta, std::vector<at::Tensor>& inputs) {
+  for (size_t i = inputs.size(); i < meta.inputs.size(); ++i) {
+    const InputInfo& info = meta.inputs[i];
+    const at::Tensor& leads_to = inputs[info.found_by.index];
+    inputs.push_back(info.span.type.sizes.empty() ? base_of(leads_to)
+                                                  : memory_of(leads_to, info.span));
   }
-  for (uint32_t i = 0; i < info.version_advance; ++i) torch::autograd::impl::bump_version(input);
-  if (!info.is_tracked_write()) return;
-  const uint32_t number = node->add_input_metadata(input);
-  torch::autograd::impl::rebase_history(input, {node, number});
 }
 
-void regenerate_aliases(const ViewAndMutationMeta& meta, std::span<const at::Tensor> inputs,
-                        std::vector<at::Tensor>& outputs) {
+void write_back(const ViewAndMutationMeta& meta, InputIndex index,
+                std::span<const at::Tensor> inputs, const at::Tensor& updated) {
+  at::AutoDispatchBelowADInplaceOrView below_autograd;
+  const InputInfo& info = meta.inputs[index.index];
+  const at::Tensor& input = inputs[index.index];
+  if (info.written_parts.empty()) {
+    input.copy_(updated);
+    return;
+  }
+  for (const InputIndex part : info.written_parts) {
+    const at::Tensor& part_input = inputs[part.index];
+    part_input.copy_(part_of(updated, info, meta.inputs[part.index], input, part_input));
+  }
+}
+
+void bring_about(const ViewAndMutationMeta& meta, std::vector<at::Tensor>& slots,
+                 const c10::intrusive_ptr<torch::autograd::Node>& node) {
+  slots.resize(std::max<size_t>(meta.slot_count, meta.inputs.size()));
+  Effects effects(slots, node);
+  for (const Effect& effect : meta.effects) std::visit(effects, effect);
+}
+
+void take_aliases(const ViewAndMutationMeta& meta, std::span<const at::Tensor> slots,
+                  std::vector<at::Tensor>& outputs) {
   for (uint32_t i = 0; i < meta.outputs.size(); ++i) {
-    const OutputInfo& info = meta.outputs[i];
-    if (const auto* is_input = std::get_if<IsInput>(&info.origin)) {
-      outputs[i] = inputs[is_input->input.index];
-    } else if (const auto* same = std::get_if<SameAsOutput>(&info.origin)) {
+    const OutputOrigin& origin = meta.outputs[i].origin;
+    if (const auto* is_input = std::get_if<IsInput>(&origin)) {
+      outputs[i] = slots[is_input->input.index];
+    } else if (const auto* same = std::get_if<SameAsOutput>(&origin)) {
       outputs[i] = outputs[same->output.index];
-    } else if (const auto* view = std::get_if<ViewOfInput>(&info.origin)) {
-      const uint32_t input = view->input.index;
-      outputs[i] = view_of(inputs[input], *view, info, meta.inputs[input]);
-      if (meta.needs_detach(OutputIndex{i}) && outputs[i].requires_grad())
-        outputs[i] = outputs[i].detach();
+    } else if (const auto* view = std::get_if<ViewOfInput>(&origin)) {
+      outputs[i] = slots[view->slot.index];
+    } else if (const auto* based = std::get_if<ViewOfIntermediate>(&origin)) {
+      outputs[i] = slots[based->slot.index];
     }
   }
 }

@@ -6,9 +6,10 @@
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
-#include <c10/core/RefcountedDeleter.h>
 #include <fmt/format.h>
+#include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
 #include <bit>
 
 namespace foregrad {
@@ -71,8 +72,28 @@ class FirstInputs {
 struct Sharing {
   uint32_t same_tensor_as = 0;
   uint32_t shares_storage_with = 0;
+  uint32_t family = 0;
   bool operator==(const Sharing&) const = default;
 };
+
+/// Returns autograd's facts of a view; null of a tensor that is none.
+const torch::autograd::DifferentiableViewMeta* view_meta_of(const at::Tensor& tensor) {
+  const auto* meta = torch::autograd::impl::get_view_autograd_meta(tensor);
+  return meta && meta->has_bw_view() ? meta : nullptr;
+}
+
+uint8_t view_number(const at::Tensor& tensor) {
+  const auto* meta = view_meta_of(tensor);
+  return meta ? static_cast<uint8_t>(1 + static_cast<uint8_t>(meta->get_creation_meta()))
+              : uint8_t{0};
+}
+
+int64_t bytes_between(const at::Tensor& first, const at::Tensor& second) {
+  const auto start = [](const at::Tensor& tensor) {
+    return tensor.storage_offset() * static_cast<int64_t>(tensor.element_size());
+  };
+  return start(second) - start(first);
+}
 
 /// Finds the sharing of inputs that are shown to it in order: linear in their number. The thread
 /// keeps the tables, so that a check allocates nothing; one finder at a time.
@@ -81,45 +102,51 @@ class SharingFinder {
   explicit SharingFinder(size_t input_count) {
     tables().tensors.reset(input_count);
     tables().storages.reset(input_count);
+    tables().families.reset(input_count);
   }
   Sharing of_next(const at::Tensor& tensor, uint32_t input) {
-    if (!tensor.defined()) return {input, input};
-    return {
-        tables().tensors.first(tensor.unsafeGetTensorImpl(), input),
-        tensor.has_storage() ? tables().storages.first(memory_of(tensor.storage()), input) : input};
+    if (!tensor.defined()) return {input, input, input};
+    const auto* view = view_meta_of(tensor);
+    return {tables().tensors.first(tensor.unsafeGetTensorImpl(), input),
+            tensor.has_storage() ? tables().storages.first(storage_identity(tensor), input) : input,
+            tables().families.first(view ? view->get_backward_view().base_.unsafeGetTensorImpl()
+                                         : tensor.unsafeGetTensorImpl(),
+                                    input)};
   }
 
  private:
   struct Tables {
     FirstInputs tensors;
     FirstInputs storages;
+    FirstInputs families;
   };
   static Tables& tables() {
     thread_local Tables tables;
     return tables;
   }
-  /// Equal for two storages exactly if one `is_alias_of` the other.
-  static const void* memory_of(const c10::Storage& storage) {
-    const at::DataPtr& data = storage.unsafeGetStorageImpl()->_mutable_data_ptr_no_checks();
-    return data.get_deleter() == &c10::refcounted_deleter
-               ? data.get_context()
-               : static_cast<const void*>(storage.unsafeGetStorageImpl());
-  }
 };
 
 bool is_strided(const at::Tensor& tensor) { return tensor.layout() == at::kStrided; }
 
-TensorGuard guard_of(const at::Tensor& tensor, const Sharing& sharing) {
+TensorGuard guard_of(const Inputs& inputs, uint32_t i, const Sharing& sharing) {
+  const at::Tensor& tensor = inputs[i];
   TensorGuard guard{.defined = tensor.defined(),
                     .type = {},
                     .same_tensor_as = sharing.same_tensor_as,
-                    .shares_storage_with = sharing.shares_storage_with};
+                    .shares_storage_with = sharing.shares_storage_with,
+                    .family = sharing.family};
   if (!tensor.defined()) return guard;
   if (is_strided(tensor)) guard.type = type_of(tensor);
   guard.keys = tensor.key_set().raw_repr();
   guard.requires_grad = tensor.requires_grad();
   guard.is_leaf = tensor.is_leaf();
-  guard.is_view = tensor.is_view();
+  guard.view = view_number(tensor);
+  if (sharing.shares_storage_with != i) {
+    const at::Tensor& first = inputs[sharing.shares_storage_with];
+    guard.bytes_from_first = bytes_between(first, tensor);
+    guard.has_counter_of_first =
+        version_counter_identity(first) == version_counter_identity(tensor);
+  }
   return guard;
 }
 
@@ -142,11 +169,14 @@ std::string guard_text(const TensorGuard& guard, uint32_t i) {
   if (!guard.defined) return "undefined";
   std::string text = to_text(guard.type);
   if (guard.requires_grad) text += guard.is_leaf ? ", leaf that requires grad" : ", requires grad";
-  if (guard.is_view) text += ", view";
+  if (guard.view != 0) text += ", view";
   if (guard.same_tensor_as != i) {
     text += fmt::format(", the same tensor as input {}", guard.same_tensor_as);
   } else if (guard.shares_storage_with != i) {
     text += fmt::format(", shares storage with input {}", guard.shares_storage_with);
+    if (guard.position_matters) text += fmt::format(", {} bytes on", guard.bytes_from_first);
+    if (!guard.has_counter_of_first) text += ", with a version counter of its own";
+    if (guard.family != i) text += fmt::format(", of one base with input {}", guard.family);
   }
   return text;
 }
@@ -154,16 +184,57 @@ std::string guard_text(const TensorGuard& guard, uint32_t i) {
 }  // namespace
 
 Guards::Guards(std::span<const at::Tensor* const> arguments, std::span<const at::Tensor> lifted,
-               bool offsets_matter)
+               bool offsets_matter, std::span<const InputInfo> metadata)
     : lifted_(lifted),
       argument_count_(arguments.size()),
       offsets_matter_(offsets_matter),
       surroundings_(Surroundings::now()) {
   const Inputs inputs(arguments, lifted);
   SharingFinder finder(inputs.size());
-  for (uint32_t i = 0; i < inputs.size(); ++i)
-    inputs_.push_back(guard_of(inputs[i], finder.of_next(inputs[i], i)));
+  std::vector<uint32_t> distinct;  // the numbers that the metadata counts
+  for (uint32_t i = 0; i < inputs.size(); ++i) {
+    inputs_.push_back(guard_of(inputs, i, finder.of_next(inputs[i], i)));
+    if (inputs_[i].defined && inputs_[i].same_tensor_as == i) distinct.push_back(i);
+  }
+  for (size_t k = 0; k < std::min(distinct.size(), metadata.size()); ++k) {
+    if (!metadata[k].data_mutated && !metadata[k].storage_changed) continue;
+    const uint32_t storage = inputs_[distinct[k]].shares_storage_with;
+    for (uint32_t i = 0; i < inputs_.size(); ++i) {
+      if (inputs_[i].shares_storage_with == storage && i != storage)
+        inputs_[i].position_matters = inputs_[i].defined;
+    }
+  }
+  for (const InputInfo& info : metadata.subspan(std::min(distinct.size(), metadata.size()))) {
+    const uint32_t found_by = distinct[info.found_by.index];
+    const at::Tensor& tensor = inputs[found_by];
+    if (!info.span.type.sizes.empty()) {
+      if (!info.span.is_whole_storage) continue;
+      found_.push_back({.found_by = found_by,
+                        .is_storage = true,
+                        .type = {},
+                        .bytes = static_cast<int64_t>(tensor.storage().nbytes())});
+    } else {
+      const at::Tensor base = base_of(tensor);
+      found_.push_back({.found_by = found_by,
+                        .type = type_of(base),
+                        .requires_grad = base.requires_grad(),
+                        .is_leaf = base.is_leaf(),
+                        .bytes = bytes_between(base, tensor)});
+    }
+  }
 }
+
+namespace {
+
+bool holds(const FoundGuard& guard, const at::Tensor& tensor) {
+  if (guard.is_storage) return static_cast<int64_t>(tensor.storage().nbytes()) == guard.bytes;
+  const at::Tensor base = base_of(tensor);
+  return is_strided(base) && has_type(base, guard.type) &&
+         base.requires_grad() == guard.requires_grad && base.is_leaf() == guard.is_leaf &&
+         bytes_between(base, tensor) == guard.bytes;
+}
+
+}  // namespace
 
 template <class Report>
 bool Guards::check(std::span<const at::Tensor* const> arguments, Report&& report) const {
@@ -190,13 +261,28 @@ bool Guards::check(std::span<const at::Tensor* const> arguments, Report&& report
               has_type(tensor, guard.type) &&
               (!offsets_matter_ || tensor.storage_offset() == guard.type.storage_offset) &&
               tensor.requires_grad() == guard.requires_grad && tensor.is_leaf() == guard.is_leaf &&
-              tensor.is_view() == guard.is_view &&
-              sharing == Sharing{guard.same_tensor_as, guard.shares_storage_with};
+              view_number(tensor) == guard.view &&
+              sharing == Sharing{guard.same_tensor_as, guard.shares_storage_with, guard.family};
+    }
+    if (holds && guard.position_matters) {
+      const at::Tensor& first = inputs[guard.shares_storage_with];
+      holds = bytes_between(first, tensor) == guard.bytes_from_first &&
+              (version_counter_identity(first) == version_counter_identity(tensor)) ==
+                  guard.has_counter_of_first;
     }
     if (holds) continue;
     report([&] {
-      return fmt::format("input {} is {}; was {}", i, guard_text(guard_of(tensor, sharing), i),
-                         guard_text(guard, i));
+      TensorGuard found = guard_of(inputs, i, sharing);
+      found.position_matters = guard.position_matters;
+      return fmt::format("input {} is {}; was {}", i, guard_text(found, i), guard_text(guard, i));
+    });
+    return false;
+  }
+  for (const FoundGuard& guard : found_) {
+    if (foregrad::holds(guard, inputs[guard.found_by])) continue;
+    report([&] {
+      return fmt::format("the {} of input {} is another", guard.is_storage ? "storage" : "base",
+                         guard.found_by);
     });
     return false;
   }

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/metadata.h"
 #include "graph/tensor_type.h"
 
 namespace foregrad {
@@ -41,10 +42,25 @@ struct TensorGuard {
   uint64_t keys = 0;
   bool requires_grad = false;
   bool is_leaf = true;
-  bool is_view = false;
+  uint8_t view = 0;             // none: 0; else one more than libtorch's creation meta
   uint32_t same_tensor_as = 0;  // the first input that is the same tensor; itself if none is
   uint32_t shares_storage_with =
       0;  // the first input with the same storage; itself if there is none
+  /// The storage is shared and written: the next two count.
+  bool position_matters = false;
+  int64_t bytes_from_first = 0;      // from that input's first element
+  bool has_counter_of_first = true;  // shares that input's version counter
+  uint32_t family = 0;  // the first input that autograd knows as its base, or as a view of its base
+};
+
+/// An input that is found through another: its base, or the storage that it lies in.
+struct FoundGuard {
+  uint32_t found_by = 0;
+  bool is_storage = false;
+  TensorType type;  // of a base
+  bool requires_grad = false;
+  bool is_leaf = true;
+  int64_t bytes = 0;  // of a base: from its first element to that of `found_by`; else the storage's
 };
 
 /// Why a specialisation is not valid for a call, in words; nothing if it is.
@@ -53,9 +69,10 @@ using GuardFailure = std::optional<std::string>;
 class Guards {
  public:
   /// `lifted` are held by the caller for as long as the guards live; they follow the arguments in
-  /// the numbering of inputs.
+  /// the numbering of inputs. `metadata` tells which are written, and
+  /// which are found through others.
   Guards(std::span<const at::Tensor* const> arguments, std::span<const at::Tensor> lifted,
-         bool offsets_matter);
+         bool offsets_matter, std::span<const InputInfo> metadata = {});
 
   bool hold(std::span<const at::Tensor* const> arguments) const;
   /// The same check, slower, with the reason.
@@ -68,6 +85,7 @@ class Guards {
   bool check(std::span<const at::Tensor* const> arguments, Report&& report) const;
 
   std::vector<TensorGuard> inputs_;
+  std::vector<FoundGuard> found_;
   std::span<const at::Tensor> lifted_;
   size_t argument_count_ = 0;
   bool offsets_matter_ = false;

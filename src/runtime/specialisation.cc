@@ -20,20 +20,49 @@ std::vector<at::Tensor> distinct_inputs(std::span<const at::Tensor* const> argum
   return inputs;
 }
 
+namespace {
+
+/// Where gradients of an input go. One that becomes a leaf that requires grad only in the call gets
+/// its accumulator now: a node's edges are known before anything depends on it.
+torch::autograd::Edge edge_of(const at::Tensor& input) {
+  if (input.requires_grad()) return torch::autograd::impl::gradient_edge(input);
+  input.unsafeGetTensorImpl()->set_requires_grad(true);
+  torch::autograd::Edge edge = torch::autograd::impl::gradient_edge(input);
+  input.unsafeGetTensorImpl()->set_requires_grad(false);
+  return edge;
+}
+
+}  // namespace
+
 Specialisation::Specialisation(SpecialisationParts parts)
     : parts_(std::move(parts)),
       forward_(parts_.forward),
       tangent_count_(parts_.meta.tangents().size()) {
   const auto& outputs = parts_.forward.outputs;
   std::vector<bool> is_user_output(parts_.forward.values.size());
+  std::map<uint32_t, InputIndex> written_back;
   for (const GraphOutput& output : outputs) {
-    if (output.value && std::holds_alternative<UserOutput>(output.role))
-      is_user_output[output.value->index] = true;
+    if (!output.value) continue;
+    if (std::holds_alternative<UserOutput>(output.role)) is_user_output[output.value->index] = true;
+    const auto* mutated = std::get_if<MutatedInput>(&output.role);
+    if (!mutated) continue;
+    const InputInfo& info = parts_.meta.inputs[mutated->of.index];
+    const TensorType& type = parts_.forward.type(*output.value);
+    if (info.written_parts.empty() && !info.metadata_mutated && !info.storage_changed &&
+        type.sizes == info.type.sizes && type.strides == info.type.strides)
+      written_back.emplace(output.value->index, mutated->of);
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!std::holds_alternative<Saved>(outputs[i].role)) continue;
-    saved_.push_back({.position = i, .is_user_output = is_user_output[outputs[i].value->index]});
+    const uint32_t value = outputs[i].value->index;
+    const auto input = written_back.find(value);
+    saved_.push_back({.position = i,
+                      .is_user_output = is_user_output[value],
+                      .written_back = input == written_back.end() ? std::nullopt
+                                                                  : std::optional(input->second)});
   }
+  for (const GraphInput& input : parts_.forward.inputs)
+    graph_inputs_.push_back(*primal_of(input.role));
   if (parts_.backward) {
     backwards_.emplace(TangentMask(tangent_count_, true),
                        *std::exchange(parts_.backward, std::nullopt));
@@ -45,23 +74,25 @@ c10::intrusive_ptr<BackwardNode> Specialisation::make_node(std::span<const at::T
   auto node = c10::make_intrusive<BackwardNode>(shared_from_this(), tangent_count_);
   torch::autograd::edge_list edges;
   edges.reserve(parts_.differentiated.size());
-  for (const InputIndex input : parts_.differentiated) {
-    edges.push_back(torch::autograd::impl::gradient_edge(inputs[input.index]));
-  }
+  for (const InputIndex input : parts_.differentiated)
+    edges.push_back(edge_of(inputs[input.index]));
   node->set_next_edges(std::move(edges));
   return node;
 }
 
 /// A call that throws has drawn no random numbers.
 std::vector<at::Tensor> Specialisation::run_forward(const std::vector<at::Tensor>& inputs) const {
-  if (!parts_.draws_random) return forward_.run(inputs);
+  std::vector<at::Tensor> primals;
+  primals.reserve(graph_inputs_.size());
+  for (const InputIndex input : graph_inputs_) primals.push_back(inputs[input.index]);
+  if (!parts_.draws_random) return forward_.run(std::move(primals));
   at::Generator generator = at::detail::getDefaultCPUGenerator();
   const at::Tensor state = [&] {
     std::lock_guard lock(generator.mutex());
     return generator.get_state();
   }();
   try {
-    return forward_.run(inputs);
+    return forward_.run(std::move(primals));
   } catch (...) {
     std::lock_guard lock(generator.mutex());
     generator.set_state(state);
@@ -70,34 +101,56 @@ std::vector<at::Tensor> Specialisation::run_forward(const std::vector<at::Tensor
 }
 
 std::vector<at::Tensor> Specialisation::run(std::span<const at::Tensor* const> arguments) {
-  const std::vector<at::Tensor> inputs = distinct_inputs(arguments, parts_.lifted);
+  const ViewAndMutationMeta& meta = parts_.meta;
+  std::vector<at::Tensor> inputs = distinct_inputs(arguments, parts_.lifted);
+  append_found_inputs(meta, inputs);
   std::vector<at::Tensor> results = run_forward(inputs);
 
   const auto node = make_node(inputs);
-  std::vector<at::Tensor> outputs(parts_.meta.outputs.size());
+  std::vector<at::Tensor> slots = inputs;
+  slots.resize(std::max<size_t>(meta.slot_count, inputs.size()));
+  std::vector<at::Tensor> outputs(meta.outputs.size());
   for (size_t i = 0; i < results.size(); ++i) {
     const OutputRole& role = parts_.forward.outputs[i].role;
     if (const auto* mutated = std::get_if<MutatedInput>(&role)) {
-      write_back(inputs[mutated->of.index], results[i], parts_.meta.inputs[mutated->of.index],
-                 node);
+      write_back(meta, mutated->of, inputs, results[i]);
+    } else if (const auto* base = std::get_if<IntermediateBase>(&role)) {
+      slots[meta.bases[base->base.index].slot.index] = results[i];
     } else if (const auto* user = std::get_if<UserOutput>(&role)) {
-      const OutputInfo& info = parts_.meta.outputs[user->output.index];
       outputs[user->output.index] = results[i];
-      for (auto version = results[i]._version(); version < info.version; ++version) {
-        torch::autograd::impl::bump_version(results[i]);
-      }
-      if (info.takes_tangent()) {
-        torch::autograd::create_gradient_edge(outputs[user->output.index], node);
+    }
+  }
+  bring_about(meta, slots, node);
+  finish_new_tensors(outputs, node);
+  if (node) {
+    node->reserve(saved_.size());
+    for (const SavedOutput& saved : saved_) {
+      // An input that was written is saved itself: a later write to it is noticed as in eager.
+      if (saved.written_back) {
+        const at::Tensor& input = inputs[saved.written_back->index];
+        node->save(input, input.grad_fn() == node);
+      } else {
+        node->save(results[saved.position], saved.is_user_output);
       }
     }
   }
-  if (node) {
-    node->reserve(saved_.size());
-    for (const SavedOutput& saved : saved_)
-      node->save(results[saved.position], saved.is_user_output);
-  }
-  regenerate_aliases(parts_.meta, inputs, outputs);
+  take_aliases(meta, slots, outputs);
   return outputs;
+}
+
+void Specialisation::finish_new_tensors(std::span<const at::Tensor> outputs,
+                                        const c10::intrusive_ptr<BackwardNode>& node) const {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const OutputInfo& info = parts_.meta.outputs[i];
+    if (!info.is_computed()) continue;
+    for (auto version = outputs[i]._version(); version < info.version; ++version)
+      torch::autograd::impl::bump_version(outputs[i]);
+    if (info.takes_tangent()) {
+      torch::autograd::create_gradient_edge(const_cast<at::Tensor&>(outputs[i]), node);
+    } else if (info.requires_grad) {
+      outputs[i].unsafeGetTensorImpl()->set_requires_grad(true);
+    }
+  }
 }
 
 const Backward& Specialisation::backward_for(const TangentMask& mask) {

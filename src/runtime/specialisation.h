@@ -53,13 +53,17 @@ class Specialisation final : public BackwardSource,
   struct SavedOutput {
     size_t position = 0;
     bool is_user_output = false;
+    std::optional<InputIndex> written_back;  // the input that holds the value after the call
   };
 
   std::vector<at::Tensor> run_forward(const std::vector<at::Tensor>& inputs) const;
   c10::intrusive_ptr<BackwardNode> make_node(std::span<const at::Tensor> inputs);
+  void finish_new_tensors(std::span<const at::Tensor> outputs,
+                          const c10::intrusive_ptr<BackwardNode>& node) const;
 
   SpecialisationParts parts_;
   Plan forward_;
+  std::vector<InputIndex> graph_inputs_;
   std::vector<SavedOutput> saved_;
   size_t tangent_count_ = 0;
   std::mutex mutex_;

@@ -17,7 +17,8 @@ TEST(Replay, GivesForwardOutputsThenGradients) {
        .on_capture = {}});
   ViewAndMutationMeta meta;
   meta.inputs.push_back({.type = type_of(x), .requires_grad = true});
-  meta.outputs.push_back({.origin = NewTensor{}, .type = type_of(x), .requires_grad = true});
+  meta.outputs.push_back(
+      {.origin = NewTensor{}, .type = type_of(x), .requires_grad = true, .is_leaf = false});
   const auto joint = trace_joint(result.recording, meta, meta.tangents());
   const auto results = interpret(joint.graph, {x.detach(), at::ones({3})});
   ASSERT_EQ(results.size(), 2u);

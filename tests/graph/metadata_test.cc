@@ -10,19 +10,19 @@ namespace {
 using testing::contiguous_type;
 using testing::find_operator;
 
-ViewStep transpose_step(uint32_t self, int64_t dim = 0) {
-  return {.op = {.op = find_operator("aten::transpose.int"),
-                 .args = {ValueId{self}, c10::IValue(dim), c10::IValue(1)},
-                 .results = {ValueId{self + 1}},
-                 .modes = {}}};
+Effect transpose_again(uint32_t self, int64_t dim = 0) {
+  return CallAgain{{.op = find_operator("aten::transpose.int"),
+                    .args = {ValueId{self}, c10::IValue(dim), c10::IValue(1)},
+                    .results = {ValueId{self + 1}},
+                    .modes = {}}};
 }
 
 std::vector<OutputOrigin> all_origins() {
   return {NewTensor{},
           IsInput{{0}},
           SameAsOutput{{0}},
-          ViewOfInput{{0}, {transpose_step(0)}},
-          ViewOfIntermediate{{0}},
+          ViewOfInput{{0}, {1}},
+          ViewOfIntermediate{{0}, {1}},
           UndefinedOutput{}};
 }
 
@@ -38,14 +38,6 @@ InputInfo input_of(unsigned flags) {
 }
 constexpr unsigned kInputCombinations = 32;
 
-TEST(Metadata, WritesAreTrackedIfMutatedSeenAndRequiringGradAfter) {
-  for (unsigned flags = 0; flags < kInputCombinations; ++flags) {
-    const InputInfo info = input_of(flags);
-    const bool expected = (flags & 2) && !(flags & 4) && (flags & 8);
-    EXPECT_EQ(info.is_tracked_write(), expected) << flags;
-  }
-}
-
 TEST(Metadata, PreMutationValuesAreKeptForMutatedInputsThatRequiredGrad) {
   ViewAndMutationMeta meta;
   for (unsigned flags = 0; flags < kInputCombinations; ++flags)
@@ -56,85 +48,52 @@ TEST(Metadata, PreMutationValuesAreKeptForMutatedInputsThatRequiredGrad) {
   EXPECT_THROW(meta.keeps_pre_mutation_value({kInputCombinations}), std::out_of_range);
 }
 
-TEST(Metadata, ForwardOutputsAreMutatedInputsThenComputedOutputs) {
+TEST(Metadata, ForwardOutputsAreWrittenInputsThenBasesThenNewTensors) {
   ViewAndMutationMeta meta;
   std::vector<OutputRole> roles;
-  std::vector<Differentiable> tangents;
   for (unsigned flags = 0; flags < kInputCombinations; ++flags) {
     meta.inputs.push_back(input_of(flags));
     if (flags & 2) roles.emplace_back(MutatedInput{{flags}});
-    if ((flags & 2) && !(flags & 4) && (flags & 8)) tangents.emplace_back(MutatedInput{{flags}});
   }
+  meta.inputs.push_back(input_of(2));
+  meta.inputs.back().memory = InputIndex{0};  // the memory is written back, not what lies in it
+  meta.inputs.push_back(input_of(2));
+  meta.inputs.back().view_of = InputIndex{0};
+  meta.bases.push_back({.value = {}, .slot = {}, .is_computed = true});
+  meta.bases.push_back({.value = {}, .slot = {}, .is_computed = false});
+  roles.emplace_back(IntermediateBase{{0}});
   uint32_t place = 0;
   for (const OutputOrigin& origin : all_origins()) {
-    for (const bool requires_grad : {false, true}) {
-      meta.outputs.push_back({origin, contiguous_type(at::kFloat, {2}), requires_grad});
-      const bool computed = std::holds_alternative<NewTensor>(origin);
-      EXPECT_EQ(meta.outputs.back().is_computed(), computed);
-      EXPECT_EQ(meta.outputs.back().takes_tangent(), computed && requires_grad);
-      if (computed) roles.emplace_back(UserOutput{{place}});
-      if (computed && requires_grad) tangents.emplace_back(UserOutput{{place}});
-      ++place;
-    }
+    meta.outputs.push_back({.origin = origin, .type = contiguous_type(at::kFloat, {2})});
+    const bool computed = std::holds_alternative<NewTensor>(origin);
+    EXPECT_EQ(meta.outputs.back().is_computed(), computed);
+    if (computed) roles.emplace_back(UserOutput{{place}});
+    ++place;
   }
   EXPECT_EQ(meta.forward_outputs(), roles);
-  EXPECT_EQ(meta.tangents(), tangents);
 }
 
-TEST(Metadata, TangentsAreTheDifferentiableForwardOutputsInTheirOrder) {
+TEST(Metadata, TangentsAreWhatJoinsTheHistoryThenNewTensorsThatHaveOne) {
   ViewAndMutationMeta meta;
-  meta.inputs = {input_of(2), input_of(2 | 8), input_of(0)};
-  meta.outputs = {{NewTensor{}, {}, false}, {NewTensor{}, {}, true}, {IsInput{{1}}, {}, true}};
-  std::vector<Differentiable> expected;
-  for (const OutputRole& role : meta.forward_outputs()) {
-    const auto differentiable = differentiable_of(role);
-    ASSERT_TRUE(differentiable);
-    const auto all = meta.tangents();
-    if (std::find(all.begin(), all.end(), *differentiable) != all.end())
-      expected.push_back(*differentiable);
-  }
-  EXPECT_EQ(meta.tangents(), expected);
-  EXPECT_EQ(expected, (std::vector<Differentiable>{MutatedInput{{1}}, UserOutput{{1}}}));
-}
-
-TEST(Metadata, OnlyViewsOfInputsThatLostTheirGradientAreDetached) {
-  for (const OutputOrigin& origin : all_origins()) {
-    for (unsigned flags = 0; flags < kInputCombinations; ++flags) {
-      for (const bool output_requires_grad : {false, true}) {
-        ViewAndMutationMeta meta;
-        meta.inputs = {input_of(flags)};
-        meta.outputs = {{origin, contiguous_type(at::kFloat, {2}), output_requires_grad}};
-        const bool expected =
-            std::holds_alternative<ViewOfInput>(origin) && !output_requires_grad && (flags & 8);
-        EXPECT_EQ(meta.needs_detach({0}), expected) << origin.index() << " " << flags;
-      }
+  meta.effects = {JoinHistory{{2}, IntermediateBase{{0}}}, AdvanceVersion{{0}, 1},
+                  JoinHistory{{0}, MutatedInput{{0}}}};
+  for (const bool requires_grad : {false, true}) {
+    for (const bool is_leaf : {false, true}) {
+      meta.outputs.push_back(
+          {.origin = NewTensor{}, .type = {}, .requires_grad = requires_grad, .is_leaf = is_leaf});
     }
   }
-  EXPECT_THROW(ViewAndMutationMeta{}.needs_detach({0}), std::out_of_range);
-}
-
-TEST(Metadata, ViewsAreEqualButForTheNumbersOfTheirValues) {
-  const auto view = [](std::vector<ViewStep> chain) { return ViewOfInput{{0}, std::move(chain)}; };
-  EXPECT_EQ(view({transpose_step(0)}), view({transpose_step(7)}));
-  EXPECT_FALSE(view({transpose_step(0)}) == view({transpose_step(0, 1)}));
-  EXPECT_FALSE(view({transpose_step(0)}) == view({}));
-  EXPECT_FALSE(view({}) == (ViewOfInput{{1}, {}}));
-  const auto changed = [&](auto change) {
-    ViewStep step = transpose_step(0);
-    change(step);
-    return view({step});
-  };
-  EXPECT_FALSE(view({transpose_step(0)}) == changed([](ViewStep& s) { s.result = 1; }));
-  EXPECT_FALSE(view({transpose_step(0)}) == changed([](ViewStep& s) { s.element = 0; }));
-  EXPECT_FALSE(view({transpose_step(0)}) == changed([](ViewStep& s) { s.self_argument = 1; }));
-  EXPECT_FALSE(view({transpose_step(0)}) ==
-               changed([](ViewStep& s) { s.op.op = find_operator("aten::select.int"); }));
+  meta.outputs.push_back(
+      {.origin = IsInput{{1}}, .type = {}, .requires_grad = true, .is_leaf = false});
+  EXPECT_EQ(meta.tangents(), (std::vector<Differentiable>{IntermediateBase{{0}}, MutatedInput{{0}},
+                                                          UserOutput{{2}}}));
 }
 
 TEST(Metadata, IsComparedAsAWhole) {
   ViewAndMutationMeta meta;
   meta.inputs = {input_of(3)};
-  meta.outputs = {{ViewOfInput{{0}, {transpose_step(0)}}, contiguous_type(at::kFloat, {2}), true}};
+  meta.outputs = {{ViewOfInput{{0}, {1}}, contiguous_type(at::kFloat, {2}), true}};
+  meta.effects = {transpose_again(0)};
   ViewAndMutationMeta other = meta;
   EXPECT_EQ(meta, other);
   other.inputs[0].version_advance = 1;
@@ -155,18 +114,25 @@ TEST(Metadata, IsWrittenInWords) {
     meta.outputs.push_back(
         {origin, contiguous_type(at::kFloat, {2}), std::holds_alternative<NewTensor>(origin)});
   }
-  meta.outputs.push_back({ViewOfInput{{1}, {}}, contiguous_type(at::kFloat, {2}), false});
+  meta.inputs.push_back(input_of(0));
+  meta.inputs[3].view_of = InputIndex{1};
+  meta.inputs[3].memory = InputIndex{2};
+  meta.bases.push_back({.value = {}, .slot = {5}, .is_computed = true});
+  meta.effects = {transpose_again(0), AdvanceVersion{{1}, 2}};
   EXPECT_EQ(to_text(meta),
             R"(input 0: f32[2]{1}, unchanged
 input 1: f32[2]{1}, requires grad, data mutated, version +2
 input 2: f32[2]{1}, requires grad, not a leaf, data mutated, metadata mutated, storage changed, hidden from autograd, requires no grad after
+input 3: f32[2]{1}, view of input 1, in the memory of input 2
 output 0: f32[2]{1}, new tensor, requires grad
 output 1: f32[2]{1}, is input 0
 output 2: f32[2]{1}, same as output 0
-output 3: f32[2]{1}, view of input 0 by aten::transpose.int(%0, dim0=0, dim1=1)
-output 4: f32[2]{1}, view of the intermediate of output 0
+output 3: f32[2]{1}, shares the memory of input 0, made as %1
+output 4: f32[2]{1}, shares the memory of base 0, made as %1
 output 5: undefined
-output 6: f32[2]{1}, view of input 1 by as_strided
+base 0: %5, computed
+then %1 = aten::transpose.int(%0, dim0=0, dim1=1)
+then %1: version +2
 )");
 }
 

@@ -12,7 +12,8 @@ TEST(Specialisation, RunsForwardAndMakesEachBackwardOnce) {
   ViewAndMutationMeta meta;
   const auto x = at::ones({2}).requires_grad_();
   meta.inputs.push_back({.type = type_of(x), .requires_grad = true});
-  meta.outputs.push_back({.origin = NewTensor{}, .type = type_of(x), .requires_grad = true});
+  meta.outputs.push_back(
+      {.origin = NewTensor{}, .type = type_of(x), .requires_grad = true, .is_leaf = false});
   int made = 0;
   auto one = std::make_shared<Specialisation>(SpecialisationParts{
       .meta = meta,

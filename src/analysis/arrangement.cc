@@ -1,0 +1,220 @@
+#include "analysis/arrangement.h"
+
+#include <c10/core/ScalarType.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "ops/schema.h"
+
+namespace foregrad {
+
+namespace {
+
+/// Bytes from the start of the storage: the first that a tensor touches, and the one after its
+/// last.
+struct Extent {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+Extent extent_of(const TensorType& type) {
+  const auto item = static_cast<int64_t>(c10::elementSize(type.dtype));
+  if (type.numel() == 0) return {type.storage_offset * item, type.storage_offset * item};
+  int64_t last = type.storage_offset;
+  for (size_t d = 0; d < type.sizes.size(); ++d) last += (type.sizes[d] - 1) * type.strides[d];
+  return {type.storage_offset * item, (last + 1) * item};
+}
+
+/// Marks the bytes of a tensor in a map that begins at byte `begin`; says whether one was marked.
+bool mark(const TensorType& type, int64_t begin, std::vector<bool>& bytes, bool only_look) {
+  const auto item = static_cast<int64_t>(c10::elementSize(type.dtype));
+  std::vector<int64_t> index(type.sizes.size());
+  for (int64_t n = type.numel(); n > 0; --n) {
+    int64_t element = type.storage_offset;
+    for (size_t d = 0; d < index.size(); ++d) element += index[d] * type.strides[d];
+    for (int64_t b = element * item - begin; b < (element + 1) * item - begin; ++b) {
+      if (b < 0 || b >= static_cast<int64_t>(bytes.size())) continue;
+      if (only_look && bytes[b]) return true;
+      bytes[b] = bytes[b] || !only_look;
+    }
+    for (size_t d = index.size(); d-- > 0;) {
+      if (++index[d] < type.sizes[d]) break;
+      index[d] = 0;
+    }
+  }
+  return false;
+}
+
+/// An input with the views that are taken of it.
+class Units {
+ public:
+  explicit Units(size_t count) : parent_(count) {
+    std::iota(parent_.begin(), parent_.end(), uint32_t{0});
+  }
+  uint32_t find(uint32_t i) const {
+    while (parent_[i] != i) i = parent_[i];
+    return i;
+  }
+  void unite(uint32_t i, uint32_t k) {
+    const auto [low, high] = std::minmax({find(i), find(k)});
+    parent_[high] = low;
+  }
+
+ private:
+  std::vector<uint32_t> parent_;
+};
+
+class Arranger {
+ public:
+  Arranger(const std::vector<InputFacts>& inputs, const std::vector<InputWrites>& writes,
+           bool takes_offsets)
+      : inputs_(inputs), writes_(writes), takes_offsets_(takes_offsets) {
+    writes_.resize(inputs.size());
+    arrangement_.inputs.resize(inputs.size());
+  }
+
+  Arrangement run() {
+    find_families();
+    const bool any_written =
+        std::ranges::any_of(writes_, [](const InputWrites& w) { return w.data || w.storage; });
+    Units units(inputs_.size());
+    std::vector<bool> needs_memory(inputs_.size());
+    for (uint32_t i = 0; i < inputs_.size(); ++i) {
+      if (!is_there(i)) continue;
+      const bool gaps = is_written(i) && !inputs_[i].type.is_dense_and_non_overlapping();
+      // A view with gaps is no matter: its base has none.
+      if ((gaps && !arrangement_.inputs[i].view_of) || writes_[i].storage ||
+          (takes_offsets_ && any_written && inputs_[i].storage_bytes > 0))
+        needs_memory[i] = true;
+      if (const auto base = arrangement_.inputs[i].view_of) units.unite(i, *base);
+    }
+    for (uint32_t i = 0; i < inputs_.size(); ++i) {
+      for (uint32_t k = 0; k < i; ++k) {
+        if (!is_there(i) || !is_there(k) || inputs_[i].storage != inputs_[k].storage) continue;
+        if (units.find(i) == units.find(k)) continue;
+        if (takes_offsets_ && any_written) {
+          units.unite(i, k);
+        } else if ((is_written(i) || is_written(k)) && overlaps(inputs_[i].type, inputs_[k].type)) {
+          units.unite(i, k);
+          needs_memory[i] = needs_memory[k] = true;
+        }
+      }
+    }
+    make_memories(units, needs_memory);
+    return std::move(arrangement_);
+  }
+
+ private:
+  /// A base that is neither argument nor captured is an input only if views are taken of it.
+  bool is_there(uint32_t i) const { return inputs_[i].is_argument || arrangement_.is_base(i); }
+  /// A write to a view writes the base that it is taken of.
+  bool is_written(uint32_t i) const {
+    if (writes_[i].data) return true;
+    for (uint32_t k = 0; k < inputs_.size(); ++k) {
+      if (arrangement_.inputs[k].view_of == i && writes_[k].data) return true;
+    }
+    return false;
+  }
+
+  void find_families() {
+    std::vector<bool> is_rewritten(inputs_.size());  // by base
+    for (uint32_t i = 0; i < inputs_.size(); ++i) {
+      if (writes_[i].history) is_rewritten[inputs_[i].view_of.value_or(i)] = true;
+    }
+    for (uint32_t i = 0; i < inputs_.size(); ++i) {
+      const auto base = inputs_[i].view_of;
+      if (base && is_rewritten[*base]) arrangement_.inputs[i].view_of = base;
+    }
+  }
+
+  void make_memories(const Units& units, const std::vector<bool>& needs_memory) {
+    for (uint32_t first = 0; first < inputs_.size(); ++first) {
+      if (units.find(first) != first) continue;
+      std::vector<uint32_t> members;
+      bool needed = false;
+      for (uint32_t i = 0; i < inputs_.size(); ++i) {
+        if (!is_there(i) || units.find(i) != first) continue;
+        needed |= needs_memory[i];
+        if (!arrangement_.inputs[i].view_of) members.push_back(i);
+      }
+      if (!needed || members.empty()) continue;
+      for (const uint32_t i : members)
+        arrangement_.inputs[i].memory = static_cast<uint32_t>(arrangement_.memories.size());
+      arrangement_.memories.push_back(span_of(members));
+    }
+  }
+
+  MemorySpan span_of(const std::vector<uint32_t>& members) const {
+    const InputFacts& anchor = inputs_[members.front()];
+    MemorySpan span{.anchor = members.front(), .type = {}};
+    span.type.dtype = anchor.type.dtype;
+    span.type.device = anchor.type.device;
+    Extent extent = extent_of(anchor.type);
+    bool has_storage_change = false;
+    for (const uint32_t i : members) {
+      if (inputs_[i].type.dtype != span.type.dtype) span.type.dtype = at::kByte;
+      const Extent other = extent_of(inputs_[i].type);
+      extent = {std::min(extent.begin, other.begin), std::max(extent.end, other.end)};
+      has_storage_change |= writes_[i].storage;
+    }
+    span.is_whole_storage = takes_offsets_ || has_storage_change || span.type.dtype == at::kByte;
+    const auto item = static_cast<int64_t>(c10::elementSize(span.type.dtype));
+    if (span.is_whole_storage) {
+      extent = {0, anchor.storage_bytes};
+    } else {
+      span.start = extent.begin / item - anchor.type.storage_offset;
+    }
+    span.type.sizes = {(extent.end - extent.begin) / item};
+    span.type.strides = {1};
+    return span;
+  }
+
+  const std::vector<InputFacts>& inputs_;
+  std::vector<InputWrites> writes_;
+  bool takes_offsets_;
+  Arrangement arrangement_;
+};
+
+}  // namespace
+
+InputWrites any_writes() { return {.data = true, .history = true, .storage = false}; }
+
+bool takes_offsets(const Recording& recording) {
+  return std::ranges::any_of(recording.ops, [](const RecordedOp& op) {
+    return std::ranges::any_of(op.op.schema().arguments(), [](const c10::Argument& argument) {
+      return argument.name() == "storage_offset";
+    });
+  });
+}
+
+std::vector<InputWrites> writes_of(const Recording& recording) {
+  std::vector<InputWrites> writes;
+  for (const RecordedInput& input : recording.inputs) {
+    if (std::holds_alternative<ViewBase>(input.role) || std::holds_alternative<Memory>(input.role))
+      break;
+    writes.push_back({.data = input.seen.data_mutated,
+                      .history = !input.seen.same_history,
+                      .storage = input.seen.storage_changed});
+  }
+  return writes;
+}
+
+bool overlaps(const TensorType& left, const TensorType& right) {
+  constexpr int64_t kMostElements = 65'536;
+  const Extent a = extent_of(left), b = extent_of(right);
+  if (a.begin >= b.end || b.begin >= a.end || left.numel() == 0 || right.numel() == 0) return false;
+  if (left.numel() > kMostElements || right.numel() > kMostElements) return true;
+  const int64_t begin = std::max(a.begin, b.begin);
+  std::vector<bool> bytes(static_cast<size_t>(std::min(a.end, b.end) - begin));
+  mark(left, begin, bytes, /*only_look=*/false);
+  return mark(right, begin, bytes, /*only_look=*/true);
+}
+
+Arrangement arrange(const std::vector<InputFacts>& inputs, const std::vector<InputWrites>& writes,
+                    bool takes_offsets) {
+  return Arranger(inputs, writes, takes_offsets).run();
+}
+
+}  // namespace foregrad

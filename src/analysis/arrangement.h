@@ -1,0 +1,44 @@
+// How the inputs of a call must lie so that a trace of it does to them what eager does.
+#pragma once
+
+#include <vector>
+
+#include "graph/arrangement.h"
+#include "graph/recording.h"
+
+namespace foregrad {
+
+/// What a call does to one input.
+struct InputWrites {
+  bool data = false;     // writes its elements
+  bool history = false;  // autograd replaces its history
+  bool storage = false;  // gives it another storage or size
+  bool operator==(const InputWrites&) const = default;
+};
+
+/// Whatever a call may do to inputs that it shares or that have gaps: what is assumed before the
+/// first recording.
+InputWrites any_writes();
+
+/// Reads from a recording what the call does to each input but view bases and memories.
+std::vector<InputWrites> writes_of(const Recording& recording);
+
+/// Whether an operator takes an absolute offset into the storage.
+bool takes_offsets(const Recording& recording);
+
+/// Arranges the inputs as plainly as their writes allow, from storage, sizes, strides and offset
+/// alone.
+///
+/// - A view is taken as a view of its base if autograd replaces the history of any view of that
+///   base, or of the base.
+/// - Inputs share a memory if they overlap and one is written, if a written one has gaps, or if its
+///   storage is replaced. Inputs that share a storage without an element in common do not overlap.
+/// - If offsets are taken and anything is written, memories are whole storages.
+Arrangement arrange(const std::vector<InputFacts>& inputs, const std::vector<InputWrites>& writes,
+                    bool takes_offsets);
+
+/// Whether two tensors over one storage have a byte in common. Exact for tensors of up to 65,536
+/// elements; may say yes of larger ones that interleave.
+bool overlaps(const TensorType& left, const TensorType& right);
+
+}  // namespace foregrad

@@ -1,0 +1,48 @@
+#include "capture/call_again.h"
+
+#include <ATen/autocast_mode.h>
+#include <c10/core/GradMode.h>
+
+#include "graph/call.h"
+
+namespace foregrad {
+
+namespace {
+
+/// Sets the modes that an operator was recorded under; the thread's own come back when it dies.
+class ReplayedModes {
+ public:
+  explicit ReplayedModes(const ModeState& modes) : grad_(modes.grad_mode) {
+    at::autocast::set_autocast_enabled(at::kCPU, modes.autocast_enabled);
+    at::autocast::set_autocast_dtype(at::kCPU, modes.autocast_dtype);
+  }
+  ReplayedModes(const ReplayedModes&) = delete;
+  ReplayedModes& operator=(const ReplayedModes&) = delete;
+  ~ReplayedModes() {
+    at::autocast::set_autocast_enabled(at::kCPU, enabled_);
+    at::autocast::set_autocast_dtype(at::kCPU, dtype_);
+  }
+
+ private:
+  bool enabled_ = at::autocast::is_autocast_enabled(at::kCPU);
+  at::ScalarType dtype_ = at::autocast::get_autocast_dtype(at::kCPU);
+  c10::AutoGradMode grad_;
+};
+
+}  // namespace
+
+uint64_t call_again(const RecordedOp& op, std::vector<at::Tensor>& values) {
+  ReplayedModes modes(op.modes);
+  torch::jit::Stack stack;
+  uint64_t history = 0;
+  push_arguments(stack, op.op, op.args, [&](ValueId id) {
+    fold_history(history, values[id.index]);
+    return values[id.index];
+  });
+  op.op.callBoxed(&stack);
+  take_results(stack, op.results,
+               [&](ValueId id, at::Tensor&& tensor) { values[id.index] = std::move(tensor); });
+  return history;
+}
+
+}  // namespace foregrad

@@ -1,0 +1,47 @@
+#include "graph/effects.h"
+
+#include <fmt/format.h>
+
+#include "graph/literal.h"
+
+namespace foregrad {
+namespace {
+
+bool equal(const std::vector<Operand>& left, const std::vector<Operand>& right) {
+  return std::equal(
+      left.begin(), left.end(), right.begin(), right.end(),
+      [](const Operand& a, const Operand& b) { return foregrad::operands_equal(a, b); });
+}
+
+std::string write(const CallAgain& call) {
+  std::string results;
+  for (const Operand& result : call.op.results) {
+    for_each_value(result, [&](ValueId slot) {
+      results += fmt::format("{}%{}", results.empty() ? "" : ", ", slot.index);
+    });
+  }
+  return fmt::format("{}{}{}", results, results.empty() ? "" : " = ", to_text(call.op));
+}
+std::string write(const TakeStrided& take) {
+  return fmt::format("%{} = strided view of %{}: {}", take.view.index, take.base.index,
+                     to_text(take.type));
+}
+std::string write(const AdvanceVersion& advance) {
+  return fmt::format("%{}: version +{}", advance.slot.index, advance.by);
+}
+std::string write(const JoinHistory& join) {
+  return fmt::format("%{}: the call is its history, as {}", join.slot.index, to_text(join.as));
+}
+
+}  // namespace
+
+bool operator==(const CallAgain& left, const CallAgain& right) {
+  return left.op.op == right.op.op && left.op.modes == right.op.modes &&
+         equal(left.op.args, right.op.args) && equal(left.op.results, right.op.results);
+}
+
+std::string to_text(const Effect& effect) {
+  return std::visit([](const auto& one) { return write(one); }, effect);
+}
+
+}  // namespace foregrad
