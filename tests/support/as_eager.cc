@@ -97,9 +97,13 @@ void differentiate(const Called& called) {
   if (total.defined()) total.backward();
 }
 
-Report expect_as_eager(const Twin& twin, const std::vector<Scene>& scenes) {
+Report expect_like_eager(const Twin& twin, const std::vector<Scene>& scenes) {
   compare(twin, scenes);
-  const Report report = twin.report();
+  return twin.report();
+}
+
+Report expect_as_eager(const Twin& twin, const std::vector<Scene>& scenes) {
+  const Report report = expect_like_eager(twin, scenes);
   EXPECT_EQ(report.eager_calls, 0u) << "refused: " << joined(report.fallback_reasons);
   return report;
 }
@@ -110,8 +114,7 @@ Report expect_as_eager(const Twin& twin, MakeStart make, Caller caller) {
 
 Report expect_refused(const Twin& twin, const std::vector<Scene>& scenes,
                       const std::string& message) {
-  compare(twin, scenes);
-  const Report report = twin.report();
+  const Report report = expect_like_eager(twin, scenes);
   EXPECT_EQ(report.eager_calls, 3 * scenes.size());
   for (const std::string& reason : report.fallback_reasons)
     EXPECT_NE(reason.find(message), std::string::npos) << reason;

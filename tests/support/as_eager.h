@@ -72,11 +72,14 @@ struct Twin {
   }
 };
 
-/// Calls each scene three times. All must look as after eager, and no call may have run eagerly.
+/// Calls each scene three times. All must look as after eager; calls may have run eagerly.
+Report expect_like_eager(const Twin& twin, const std::vector<Scene>& scenes);
+
+/// The same, and no call may have run eagerly.
 Report expect_as_eager(const Twin& twin, const std::vector<Scene>& scenes);
 Report expect_as_eager(const Twin& twin, MakeStart make, Caller caller = differentiate);
 
-/// As above, but the compiler refuses every call for a reason that contains `message`; the calls
+/// The same, but the compiler refuses every call for a reason that contains `message`; the calls
 /// run eagerly.
 Report expect_refused(const Twin& twin, const std::vector<Scene>& scenes,
                       const std::string& message);

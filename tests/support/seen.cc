@@ -26,6 +26,11 @@ bool same_bits(const at::Tensor& left, const at::Tensor& right) {
          (left.nbytes() == 0 || std::memcmp(left.data_ptr(), right.data_ptr(), left.nbytes()) == 0);
 }
 
+/// Printing a complex tensor drops its imaginary part.
+at::Tensor printable(const at::Tensor& data) {
+  return data.is_complex() ? at::view_as_real(data) : data;
+}
+
 std::string text_of(const std::exception& error) {
   const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
   return c10::demangle(typeid(error).name()) + ": " +
@@ -63,7 +68,7 @@ void Seen::note(std::string what, std::string value) {
 }
 
 void Seen::note_values(const std::string& what, const at::Tensor& tensor) {
-  note("defined: " + what, c10::str(tensor.defined()));
+  note("defined: " + what, tensor.defined() ? "true" : "false");
   if (!tensor.defined()) return;
   note("dtype of " + what, c10::toString(tensor.scalar_type()));
   note("sizes of " + what, c10::str(tensor.sizes()));
@@ -139,7 +144,9 @@ std::vector<std::string> Seen::differences(const Seen& eager, const Seen& compil
     }
     if (left.data.defined() && right.data.defined() && !same_bits(left.data, right.data)) {
       std::ostringstream values;
-      values << left.what << ": eager\n" << left.data << "\ncompiled\n" << right.data;
+      values << left.what << ": eager\n"
+             << printable(left.data) << "\ncompiled\n"
+             << printable(right.data);
       found.push_back(values.str());
     }
   }
