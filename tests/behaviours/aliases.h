@@ -14,14 +14,16 @@ inline ViewOf slice_of(int64_t begin, int64_t end, int64_t step = 1) {
   return [=](const at::Tensor& base) { return base.slice(0, begin, end, step); };
 }
 
-inline ViewOf strided(std::vector<int64_t> sizes, std::vector<int64_t> strides, int64_t offset) {
+inline ViewOf strided(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides,
+                      int64_t offset) {
   return [=](const at::Tensor& base) { return base.as_strided(sizes, strides, offset); };
 }
 
 inline at::Tensor itself(const at::Tensor& base) { return base; }
 
 /// The views stand among the arguments in order; the base is kept.
-inline MakeStart views_of_one(Kind kind, std::vector<int64_t> sizes, std::vector<ViewOf> views) {
+inline MakeStart views_of_one(Kind kind, const std::vector<int64_t>& sizes,
+                              const std::vector<ViewOf>& views) {
   return [=]() -> Start {
     Start start;
     const auto base = make(start, kind, sizes);

@@ -151,11 +151,11 @@ const char* name_of(Kind kind) {
   return "";
 }
 
-MakeStart start_of(Kind kind, std::vector<int64_t> sizes) {
-  return start_of(std::vector<Kind>{kind}, std::move(sizes));
+MakeStart start_of(Kind kind, const std::vector<int64_t>& sizes) {
+  return start_of(std::vector<Kind>{kind}, sizes);
 }
 
-MakeStart start_of(std::vector<Kind> kinds, std::vector<int64_t> sizes) {
+MakeStart start_of(const std::vector<Kind>& kinds, const std::vector<int64_t>& sizes) {
   return [=]() -> Start {
     Start start;
     for (const Kind kind : kinds) start.arguments.push_back(make(start, kind, sizes));

@@ -56,10 +56,12 @@ struct Twin {
   Program compiled;
   std::function<Report()> report;
 
-  // NOLINTNEXTLINE(google-explicit-constructor): a program stands where its twin is wanted.
+  // A program stands where its twin is wanted.
+  // NOLINTBEGIN(google-explicit-constructor)
   template <std::invocable<const Tensors&> Fn>
   Twin(Fn fn)
       : Twin(Program(std::move(fn)), [](const auto& fn, const Tensors& in) { return fn(in); }) {}
+  // NOLINTEND(google-explicit-constructor)
 
   /// `call(fn, tensors)` calls a function of other arguments and gives back the tensors of its
   /// result.
@@ -99,7 +101,7 @@ at::Tensor make(Start& start, Kind kind, at::IntArrayRef sizes);
 const char* name_of(Kind kind);
 
 /// A start with one argument, or several.
-MakeStart start_of(Kind kind, std::vector<int64_t> sizes);
-MakeStart start_of(std::vector<Kind> kinds, std::vector<int64_t> sizes);
+MakeStart start_of(Kind kind, const std::vector<int64_t>& sizes);
+MakeStart start_of(const std::vector<Kind>& kinds, const std::vector<int64_t>& sizes);
 
 }  // namespace foregrad::testing
