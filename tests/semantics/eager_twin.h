@@ -9,15 +9,14 @@
 #include <vector>
 
 #include "foregrad/compile.h"
+#include "support/as_eager.h"
 
 namespace foregrad::testing {
 
-using Tensors = std::vector<at::Tensor>;
 /// Makes the arguments anew; called from equal generator states, so that both runs get equal ones.
 using MakeState = std::function<Tensors()>;
-using Program = std::function<Tensors(Tensors)>;
 /// Acts on arguments and results as a caller would, and returns more tensors to compare.
-using Caller = std::function<Tensors(const Tensors& arguments, const Tensors& results)>;
+using TwinCaller = std::function<Tensors(const Tensors& arguments, const Tensors& results)>;
 
 inline void expect_same(const at::Tensor& got, const at::Tensor& eager, const std::string& what) {
   ASSERT_EQ(got.defined(), eager.defined()) << what;
@@ -32,48 +31,19 @@ inline void expect_same(const at::Tensor& got, const at::Tensor& eager, const st
                                                                       << eager;
 }
 
-/// What one run left behind, or that it threw.
-struct Outcome {
-  Tensors tensors;
-  bool threw = false;
-};
-
-inline Outcome outcome_of(const std::function<Tensors(const Tensors&)>& run, const MakeState& make,
-                          const Caller& caller) {
-  torch::manual_seed(11);
-  Outcome outcome;
-  Tensors arguments = make();
-  torch::manual_seed(12);
-  try {
-    Tensors results = run(arguments);
-    if (caller) outcome.tensors = caller(arguments, results);
-    outcome.tensors.insert(outcome.tensors.end(), results.begin(), results.end());
-  } catch (const c10::Error&) {
-    outcome.threw = true;
-  }
-  outcome.tensors.insert(outcome.tensors.end(), arguments.begin(), arguments.end());
-  for (const auto& argument : arguments) {
-    if (argument.defined() && argument.is_leaf()) outcome.tensors.push_back(argument.grad());
-  }
-  outcome.tensors.push_back(at::rand({1}));  // the generator's place
-  return outcome;
-}
-
 /// Compares three calls of one compiled function with eager. Returns how many of them ran eagerly.
 inline size_t expect_twin(const Program& program, const MakeState& make,
-                          const Caller& caller = {}) {
-  auto compiled = compile([&](const Tensors& arguments) -> Tensors { return program(arguments); });
-  for (int call = 0; call < 3; ++call) {
-    const Outcome eager = outcome_of([&](const Tensors& in) { return program(in); }, make, caller);
-    const Outcome got = outcome_of([&](const Tensors& in) { return compiled(in); }, make, caller);
-    EXPECT_EQ(got.threw, eager.threw) << "call " << call;
-    EXPECT_EQ(got.tensors.size(), eager.tensors.size());
-    for (size_t i = 0; i < std::min(got.tensors.size(), eager.tensors.size()); ++i) {
-      expect_same(got.tensors[i], eager.tensors[i],
-                  "call " + std::to_string(call) + ", tensor " + std::to_string(i));
-    }
-  }
-  return compiled.report().eager_calls;
+                          const TwinCaller& caller = {}) {
+  const Scene scene{.make = [make]() -> Start { return {make()}; },
+                    .caller =
+                        [caller](const Called& called) {
+                          if (!caller) return;
+                          const Tensors more = caller(called.arguments, called.results);
+                          for (size_t i = 0; i < more.size(); ++i)
+                            called.seen.note_values("the caller's tensor " + std::to_string(i),
+                                                    more[i]);
+                        }};
+  return expect_like_eager(program, {scene}).eager_calls;
 }
 
 }  // namespace foregrad::testing
