@@ -1,0 +1,35 @@
+// Compares what a caller can see after eager and compiled ran.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/fuzz/operation.h"
+
+namespace foregrad::cli::fuzz {
+
+/// One difference between eager and compiled.
+struct Difference {
+  std::string kind;    // what differs, of what: `version of an argument`
+  std::string detail;  // which one, and how
+};
+
+/// Tensors of one role that the caller can see, in the same order on both sides.
+struct Seen {
+  std::string role;  // `an output`
+  Tensors tensors;
+};
+
+/// Returns the first difference: of each tensor, whether it is there, type, sizes, strides, offset,
+/// size of its storage, flags, version, elements; of each two, whether they are one tensor and
+/// whether they share storage. Elements are compared as bits, but NaN equals NaN.
+std::optional<Difference> first_difference(const std::vector<Seen>& eager,
+                                           const std::vector<Seen>& compiled);
+
+/// Tells whether two tensors of equal type, sizes and flags hold the same elements.
+bool has_same_elements(const at::Tensor& a, const at::Tensor& b);
+
+}  // namespace foregrad::cli::fuzz
