@@ -40,17 +40,18 @@ std::string text(const at::Tensor& tensor) {
   }
 
 const Fact kFacts[] = {
-    FACT("type", t.scalar_type()),
-    FACT("sizes", t.sizes()),
-    FACT("strides", t.strides()),
-    FACT("storage offset", t.storage_offset()),
-    FACT("storage size", t.storage().nbytes()),
-    FACT("requires_grad", t.requires_grad()),
+    FACT("type", t.scalar_type()), FACT("sizes", t.sizes()),
+    FACT("strides", t.strides()),  FACT("is_conj", t.is_conj()),
+    FACT("is_neg", t.is_neg()),    FACT("requires_grad", t.requires_grad()),
     FACT("is_leaf", t.is_leaf()),
+};
+
+// The rest is no matter for gradients.
+const Fact kOffset = FACT("storage offset", t.storage_offset());
+const Fact kWeakFacts[] = {
     FACT("is_view", t.is_view()),
-    FACT("is_conj", t.is_conj()),
-    FACT("is_neg", t.is_neg()),
     FACT("version", t._version()),
+    FACT("storage size", t.storage().nbytes()),
 };
 
 template <class T>
@@ -107,24 +108,49 @@ Difference differ(const std::string& what, const Seen& seen, size_t index, const
                   const std::string& compiled) {
   return {.kind = what + " of " + seen.role,
           .detail = fmt::format("{} of {} (number {}): eager {}, compiled {}", what, seen.role,
-                                index, eager, compiled)};
+                                index, eager, compiled),
+          .is_weak = false};
 }
 
-std::optional<Difference> compare_tensor(const Seen& eager, const Seen& compiled, size_t i) {
-  const at::Tensor& a = eager.tensors[i];
-  const at::Tensor& b = compiled.tensors[i];
-  if (a.defined() != b.defined()) {
-    return differ("defined", eager, i, fmt::format("{}", a.defined()),
-                  fmt::format("{}", b.defined()));
-  }
-  if (!a.defined()) return std::nullopt;
-  for (const Fact& fact : kFacts) {
-    if (!fact.is_same(a, b)) return differ(fact.name, eager, i, fact.text(a), fact.text(b));
-  }
-  if (!has_same_elements(a, b)) {
-    return differ("elements", eager, i, elements_text(a), elements_text(b));
+std::optional<Difference> compare_fact(const Fact& fact, const Seen& eager, const Seen& compiled) {
+  for (size_t i = 0; i < eager.tensors.size(); ++i) {
+    const at::Tensor& a = eager.tensors[i];
+    const at::Tensor& b = compiled.tensors[i];
+    if (a.defined() && !fact.is_same(a, b)) {
+      return differ(fact.name, eager, i, fact.text(a), fact.text(b));
+    }
   }
   return std::nullopt;
+}
+
+std::optional<Difference> compare_presence(const Seen& eager, const Seen& compiled) {
+  const size_t count = eager.tensors.size();
+  if (count != compiled.tensors.size()) {
+    return differ("number", eager, 0, std::to_string(count),
+                  std::to_string(compiled.tensors.size()));
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const bool a = eager.tensors[i].defined();
+    const bool b = compiled.tensors[i].defined();
+    if (a != b) return differ("presence", eager, i, fmt::format("{}", a), fmt::format("{}", b));
+  }
+  return std::nullopt;
+}
+
+/// Compares what two tensors need for their elements to be compared, then the elements.
+std::optional<Difference> compare_role(const Seen& eager, const Seen& compiled) {
+  if (auto difference = compare_presence(eager, compiled)) return difference;
+  for (const Fact& fact : kFacts) {
+    if (auto difference = compare_fact(fact, eager, compiled)) return difference;
+  }
+  for (size_t i = 0; i < eager.tensors.size(); ++i) {
+    const at::Tensor& a = eager.tensors[i];
+    const at::Tensor& b = compiled.tensors[i];
+    if (a.defined() && !has_same_elements(a, b)) {
+      return differ("elements", eager, i, elements_text(a), elements_text(b));
+    }
+  }
+  return eager.are_gradients ? std::nullopt : compare_fact(kOffset, eager, compiled);
 }
 
 /// All visible tensors in a row, each with its role.
@@ -154,13 +180,15 @@ std::optional<Difference> compare_aliasing(const std::vector<Seen>& eager,
   const Flat b(compiled);
   for (size_t i = 0; i < a.tensors.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
+      if (a.roles[i]->are_gradients && a.roles[j]->are_gradients) continue;
       const auto differ = [&](const char* what, bool in_eager) -> Difference {
         const std::string kind =
             fmt::format("{} of {} and {}", what, a.roles[j]->role, a.roles[i]->role);
         return {.kind = kind,
                 .detail = fmt::format("{} (numbers {} and {} of all that is seen): eager {}, "
                                       "compiled {}",
-                                      kind, j, i, in_eager, !in_eager)};
+                                      kind, j, i, in_eager, !in_eager),
+                .is_weak = false};
       };
       if (a.is_same(i, j) != b.is_same(i, j)) return differ("identity", a.is_same(i, j));
       if (a.shares(i, j) != b.shares(i, j)) return differ("shared storage", a.shares(i, j));
@@ -174,16 +202,19 @@ std::optional<Difference> compare_aliasing(const std::vector<Seen>& eager,
 std::optional<Difference> first_difference(const std::vector<Seen>& eager,
                                            const std::vector<Seen>& compiled) {
   for (size_t role = 0; role < eager.size(); ++role) {
-    const size_t count = eager[role].tensors.size();
-    if (count != compiled[role].tensors.size()) {
-      return differ("number", eager[role], 0, fmt::format("{}", count),
-                    fmt::format("{}", compiled[role].tensors.size()));
-    }
-    for (size_t i = 0; i < count; ++i) {
-      if (auto difference = compare_tensor(eager[role], compiled[role], i)) return difference;
+    if (auto difference = compare_role(eager[role], compiled[role])) return difference;
+  }
+  if (auto difference = compare_aliasing(eager, compiled)) return difference;
+  for (const Fact& fact : kWeakFacts) {
+    for (size_t role = 0; role < eager.size(); ++role) {
+      if (eager[role].are_gradients) continue;
+      auto difference = compare_fact(fact, eager[role], compiled[role]);
+      if (!difference) continue;
+      difference->is_weak = true;
+      return difference;
     }
   }
-  return compare_aliasing(eager, compiled);
+  return std::nullopt;
 }
 
 }  // namespace foregrad::cli::fuzz

@@ -15,17 +15,24 @@ namespace foregrad::cli::fuzz {
 struct Difference {
   std::string kind;    // what differs, of what: `version of an argument`
   std::string detail;  // which one, and how
+  /// Only a version, a view's mark or the size of a storage differs: what hides no other
+  /// difference.
+  bool is_weak = false;
 };
 
 /// Tensors of one role that the caller can see, in the same order on both sides.
 struct Seen {
   std::string role;  // `an output`
   Tensors tensors;
+  /// Gradients may share memory with each other, and autograd may have added into them in place:
+  /// neither is compared.
+  bool are_gradients = false;
 };
 
-/// Returns the first difference: of each tensor, whether it is there, type, sizes, strides, offset,
-/// size of its storage, flags, version, elements; of each two, whether they are one tensor and
-/// whether they share storage. Elements are compared as bits, but NaN equals NaN.
+/// Returns the first difference, a weak one only if there is no other: of each tensor, whether it
+/// is there, type, sizes, strides, flags, elements, offset, version, size of its storage; of each
+/// two, whether they are one tensor and whether they share storage. Elements are compared as bits,
+/// but NaN equals NaN.
 std::optional<Difference> first_difference(const std::vector<Seen>& eager,
                                            const std::vector<Seen>& compiled);
 

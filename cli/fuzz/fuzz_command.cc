@@ -1,73 +1,113 @@
 #include "cli/fuzz/fuzz_command.h"
 
 #include <ATen/Parallel.h>
+#include <c10/util/Exception.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "cli/atomic_file.h"
+#include "cli/fuzz/cpp_printer.h"
+#include "cli/fuzz/generator.h"
+#include "cli/fuzz/isolation.h"
 #include "cli/fuzz/session.h"
+#include "cli/fuzz/shrinker.h"
+#include "cli/fuzz/tally_text.h"
 #include "cli/interrupt.h"
 
 namespace foregrad::cli {
 namespace {
 
+using fuzz::Program;
 using fuzz::Tally;
+using fuzz::Verdict;
 
 struct FuzzCommand {
   fuzz::SessionOptions session;
+  std::optional<uint64_t> print;  // the number of a program: it is printed, none is run
+  bool shrink = false;
+  size_t max_failures = 5;
   std::string json;  // empty: none
 };
 
-/// Sorts by count, most frequent first.
-template <class Counts, class Key>
-auto most_frequent(const Counts& counts, const Key& key) {
-  std::vector<std::pair<std::string, typename Counts::mapped_type>> rows(counts.begin(),
-                                                                         counts.end());
-  std::ranges::stable_sort(
-      rows, [&](const auto& a, const auto& b) { return key(a.second) > key(b.second); });
-  return rows;
-}
-
-void print_refusals(const Tally& tally) {
-  if (tally.refusals.empty()) return;
-  fmt::print("refused, by reason:\n");
-  for (const auto& [reason, count] : most_frequent(tally.refusals, [](uint64_t n) { return n; })) {
-    fmt::print("{:>8}  {}\n", count, reason.substr(0, reason.find('\n')));
+/// Silences what would be said thousands of times, and keeps tiny tensors on one thread.
+class Quiet {
+ public:
+  Quiet() {
+    spdlog::set_level(spdlog::level::off);  // each refusal would be a warning
+    at::set_num_threads(1);
   }
+  ~Quiet() {
+    spdlog::set_level(level_);
+    at::set_num_threads(threads_);
+  }
+  Quiet(const Quiet&) = delete;
+  Quiet& operator=(const Quiet&) = delete;
+
+ private:
+  struct Mute final : c10::WarningHandler {
+    void process(const c10::Warning&) override {}
+  };
+
+  spdlog::level::level_enum level_ = spdlog::get_level();
+  int threads_ = at::get_num_threads();
+  Mute mute_;
+  c10::WarningUtils::WarningHandlerGuard guard_{&mute_};
+};
+
+Verdict run_isolated(const Program& program) {
+  return fuzz::run_isolated(program, fuzz::compile_by_foregrad);
 }
 
-void print_differences(const Tally& tally) {
-  if (tally.differences.empty()) return;
-  fmt::print("differ, by kind:\n");
-  for (const auto& [kind, same] :
-       most_frequent(tally.differences, [](const auto& d) { return d.count; })) {
-    fmt::print("{:>8}  {}\n          program {}: {}\n", same.count, kind, same.program,
-               same.detail);
+/// Returns a program made small, if it differs, with what differs.
+std::pair<Program, std::string> find_small_program(uint64_t seed, uint64_t number) {
+  Program program = fuzz::draw_program(seed, number);
+  std::string comment = fmt::format("Program {} of seed {}", number, seed);
+  const auto difference = run_isolated(program).difference;
+  if (!difference) return {std::move(program), comment + "."};
+  program = fuzz::shrink(std::move(program), difference->kind, run_isolated);
+  comment += ", shrunk. Differs: " + run_isolated(program).difference->detail;
+  return {std::move(program), comment};
+}
+
+/// Prints the first program of each kind of difference, shrunk.
+void print_failures(const FuzzCommand& command, const Tally& tally) {
+  size_t printed = 0;
+  for (const auto& [kind, same] : tally.differences) {
+    if (printed++ == command.max_failures) return;
+    const auto [program, comment] = find_small_program(command.session.seed, same.program);
+    fmt::print(
+        "== {} ==\n{}\n\n{}\nThe whole source: foregrad fuzz --seed {} --print {} --shrink\n\n",
+        kind, comment, fuzz::to_cpp_fragment(program), command.session.seed, same.program);
   }
 }
 
 ExitCode run(const FuzzCommand& command) {
-  const auto level = spdlog::get_level();
-  spdlog::set_level(spdlog::level::off);  // each refusal would be a warning
-  at::set_num_threads(1);                 // tensors are tiny
+  const Quiet quiet;
+  if (command.print) {
+    const uint64_t seed = command.session.seed;
+    const auto [program, comment] =
+        command.shrink ? find_small_program(seed, *command.print)
+                       : std::pair(fuzz::draw_program(seed, *command.print),
+                                   fmt::format("Program {} of seed {}.", *command.print, seed));
+    fmt::print("{}", fuzz::to_cpp(program, comment));
+    return ExitCode::kOk;
+  }
+  if (!command.session.programs && !command.session.seconds) {
+    throw Failure(ExitCode::kUsage, "`fuzz`: expected a limit: `--programs`, `--seconds` or both.");
+  }
   const InterruptGuard interrupt;
-  const Tally tally = fuzz::run_session(command.session, fuzz::compile_by_foregrad,
-                                        [&](const Tally&) { interrupt.check(); });
-  spdlog::set_level(level);
-  print_refusals(tally);
-  print_differences(tally);
-  fmt::print("{:.0f} programs a second; eager itself threw in {}\n",
-             static_cast<double>(tally.programs) / tally.seconds, tally.eager_threw);
-  fmt::print("programs {}, as eager {}, refused {}, differ {}\n", tally.programs, tally.as_eager,
-             tally.refused, tally.differ);
+  const Tally tally = fuzz::run_isolated_session(command.session, fuzz::compile_by_foregrad,
+                                                 [&](const Tally&) { interrupt.check(); });
+  print_failures(command, tally);
+  if (!command.json.empty()) {
+    write_file(command.json, to_json(tally, command.session.seed).dump(2) + "\n");
+  }
+  fmt::print("{}", to_text(tally));
   return tally.differ == 0 ? ExitCode::kOk : ExitCode::kMismatch;
 }
 
@@ -81,6 +121,12 @@ void add_fuzz_command(CLI::App& application, ExitCode& result) {
   command->add_option("--first", values->session.first, "Begin with this program (default 0)");
   command->add_option("--programs", values->session.programs, "Stop after so many programs");
   command->add_option("--seconds", values->session.seconds, "Stop after so many seconds");
+  command->add_option(
+      "--max-failures", values->max_failures,
+      "Shrink and print so many programs that differ, one of each kind (default 5)");
+  command->add_option("--print", values->print, "Print this program as C++ instead");
+  command->add_flag("--shrink", values->shrink, "With `--print`: shrink it first if it differs");
+  command->add_option("--json", values->json, "Write the counts to this file too");
   command->callback([values, &result] { result = run(*values); });
 }
 

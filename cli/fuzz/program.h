@@ -35,6 +35,7 @@ struct Instruction {
   std::vector<Ref> operands{};
   Parameters parameters{};
   Recording recording = Recording::AsBefore;
+  bool operator==(const Instruction&) const = default;
 };
 
 /// A tensor with memory of its own that the caller makes.
@@ -42,6 +43,7 @@ struct Base {
   at::ScalarType type = at::kFloat;
   std::vector<int64_t> sizes{};
   bool requires_grad = false;
+  bool operator==(const Base&) const = default;
 };
 
 /// How the caller makes the arguments. Values: the bases, then one for each instruction.
@@ -50,12 +52,14 @@ struct Inputs {
   std::vector<Instruction> setup{};
   std::vector<Ref> arguments{};
   bool is_recording = true;  // the grad mode of the call
+  bool operator==(const Inputs&) const = default;
 };
 
 /// What the function does. Values: the arguments, then one for each instruction.
 struct Body {
   std::vector<Instruction> instructions{};
   std::vector<Ref> outputs{};
+  bool operator==(const Body&) const = default;
 };
 
 /// One backward pass by the caller.
@@ -73,6 +77,7 @@ struct Backward {
   Kind kind = Kind::Backward;
   Tangent tangent = Tangent::Ones;
   std::vector<size_t> outputs{};  // those that do not require grad are left out
+  bool operator==(const Backward&) const = default;
 };
 
 struct Program {
@@ -83,6 +88,7 @@ struct Program {
   std::vector<Instruction> writes{};
   bool writes_before_backward = false;
   std::vector<Backward> backwards{};
+  bool operator==(const Program&) const = default;
 };
 
 }  // namespace foregrad::cli::fuzz

@@ -64,10 +64,11 @@ std::vector<Seen> seen_by_caller(const Side& side) {
   for (const at::Tensor& tensor : side.prepared.visible) {
     if (tensor.is_leaf()) leaf_gradients.push_back(tensor.grad());
   }
-  return {{.role = "an input", .tensors = side.prepared.visible},
-          {.role = "an output", .tensors = side.outputs},
-          {.role = "a leaf's gradient", .tensors = std::move(leaf_gradients)},
-          {.role = "a returned gradient", .tensors = side.gradients}};
+  return {
+      {.role = "an input", .tensors = side.prepared.visible},
+      {.role = "an output", .tensors = side.outputs},
+      {.role = "a leaf's gradient", .tensors = std::move(leaf_gradients), .are_gradients = true},
+      {.role = "a returned gradient", .tensors = side.gradients, .are_gradients = true}};
 }
 
 at::Tensor tangent_of(const at::Tensor& output, Backward::Tangent kind) {
@@ -89,12 +90,9 @@ class ProgramRun {
         })) {}
 
   Verdict run() {
-    for (int call = 1; call <= 3 && !verdict_.difference; ++call) {
-      run_call(call == 3 ? program_.other : program_.inputs, static_cast<uint64_t>(call) * 10);
-      if (call == 2) check_reuse();
-      if (verdict_.difference) {
-        verdict_.difference->detail = fmt::format("call {}: ", call) + verdict_.difference->detail;
-      }
+    for (call_ = 1; call_ <= 3 && !has_strong_difference(); ++call_) {
+      run_call(call_ == 3 ? program_.other : program_.inputs, static_cast<uint64_t>(call_) * 10);
+      if (call_ == 2) check_reuse();
     }
     verdict_.refusals = compiled_.report().fallback_reasons;
     return std::move(verdict_);
@@ -111,12 +109,20 @@ class ProgramRun {
     if (!difference && !eager_.thrown) {
       difference = first_difference(seen_by_caller(eager_), seen_by_caller(compiled_side_));
     }
-    if (difference) {
-      difference->kind += " after " + name;
-      difference->detail += ", after " + name;
-      verdict_.difference = std::move(difference);
-    }
-    return !verdict_.difference && !eager_.thrown;
+    if (difference) add(std::move(*difference), " after " + name);
+    return !has_strong_difference() && !eager_.thrown;
+  }
+
+  bool has_strong_difference() const {
+    return verdict_.difference && !verdict_.difference->is_weak;
+  }
+
+  /// Keeps the first difference; a weak one gives way to a strong one.
+  void add(Difference difference, const std::string& where) {
+    if (verdict_.difference && (difference.is_weak || !verdict_.difference->is_weak)) return;
+    difference.kind += where;
+    difference.detail = fmt::format("call {}: {}{}", call_, difference.detail, where);
+    verdict_.difference = std::move(difference);
   }
 
   std::optional<Difference> compare_thrown(bool compares_text) const {
@@ -127,7 +133,8 @@ class ProgramRun {
     };
     const auto differ = [&](const char* kind) -> Difference {
       return {.kind = kind,
-              .detail = fmt::format("{}: eager {}, compiled {}", kind, text(a), text(b))};
+              .detail = fmt::format("{}: eager {}, compiled {}", kind, text(a), text(b)),
+              .is_weak = false};
     };
     if (a && !b) return differ("exception of eager alone");
     if (b && !a) return differ("exception of compiled alone");
@@ -153,7 +160,8 @@ class ProgramRun {
         generator_of_eager = generator.get_state();
       } else if (generator_of_eager.defined() &&
                  !has_same_elements(generator_of_eager, generator.get_state())) {
-        verdict_.difference = {.kind = "default generator's state", .detail = "differs"};
+        add({.kind = "default generator's state", .detail = "default generator's state"},
+            " after the call");
       }
     });
     if (!goes_on) return;
@@ -218,11 +226,12 @@ class ProgramRun {
   }
 
   void check_reuse() {
-    if (verdict_.difference || verdict_.eager_threw) return;
+    if (has_strong_difference() || verdict_.eager_threw) return;
     const Report report = compiled_.report();
     if (report.eager_calls == 0 && report.specialisations.size() > 1) {
-      verdict_.difference = {.kind = "second compilation for equal aliasing",
-                             .detail = report.recompiles.empty() ? "" : report.recompiles.back()};
+      add({.kind = "second compilation for equal aliasing",
+           .detail = report.recompiles.empty() ? "" : report.recompiles.back()},
+          "");
     }
   }
 
@@ -231,6 +240,7 @@ class ProgramRun {
   Side eager_;
   Side compiled_side_;
   Verdict verdict_;
+  int call_ = 1;
 };
 
 }  // namespace

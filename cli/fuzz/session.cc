@@ -2,8 +2,8 @@
 
 #include <cctype>
 #include <chrono>
+#include <string_view>
 
-#include "cli/fuzz/crash_note.h"
 #include "cli/fuzz/generator.h"
 
 namespace foregrad::cli::fuzz {
@@ -38,6 +38,11 @@ std::string without_numbers(const std::string& reason) {
     } else if (result.empty() || result.back() != 'N') {
       result += 'N';
     }
+    for (const std::string_view repeated : {",N", ", N"}) {  // sizes: of any length
+      if (result.ends_with("N" + std::string(repeated))) {
+        result.resize(result.size() - repeated.size());
+      }
+    }
   }
   return result;
 }
@@ -46,14 +51,12 @@ Tally run_session(const SessionOptions& options, const Compiler& compiler,
                   const std::function<void(const Tally&)>& between) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
-  const CrashNote note(options.seed);
   Tally tally;
   for (uint64_t number = options.first;; ++number) {
     tally.seconds = std::chrono::duration<double>(Clock::now() - start).count();
     if (options.programs && tally.programs >= *options.programs) break;
     if (options.seconds && tally.seconds >= *options.seconds) break;
     if (between) between(tally);
-    CrashNote::begin(number);
     count(run_program(draw_program(options.seed, number), compiler), number, tally);
   }
   return tally;

@@ -38,7 +38,8 @@ struct Tally {
   std::map<std::string, DifferenceCount> differences;  // by kind
 };
 
-/// Returns a reason with each run of digits written as `N`, so that equal reasons are equal.
+/// Returns a reason with each number, and each list of numbers, written as `N`: so that equal
+/// reasons are equal.
 std::string without_numbers(const std::string& reason);
 
 /// Runs programs until a limit is reached, calling `between` before each: what it throws ends the
