@@ -2,6 +2,7 @@
 
 #include <ATen/Dispatch.h>
 #include <ATen/core/Formatting.h>
+#include <ATen/ops/allclose.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -94,6 +95,17 @@ bool has_same_elements(const at::Tensor& a, const at::Tensor& b) {
 
 namespace {
 
+/// Sums of three or more gradients depend on their order, and a missing one counts as 0: which
+/// turns -0 into 0.
+bool are_close(const at::Tensor& a, const at::Tensor& b) {
+  if (a.numel() == 0) return true;
+  const double epsilon = a.scalar_type() == at::kDouble     ? 0x1p-52
+                         : a.scalar_type() == at::kBFloat16 ? 0x1p-8
+                                                            : 0x1p-23;
+  const double largest = a.detach().abs().nan_to_num(0, 0, 0).max().item<double>();
+  return at::allclose(a.detach(), b.detach(), 8 * epsilon, 8 * epsilon * largest, true);
+}
+
 std::string elements_text(const at::Tensor& tensor) {
   std::ostringstream out;
   out << tensor.detach().flatten();
@@ -146,7 +158,7 @@ std::optional<Difference> compare_role(const Seen& eager, const Seen& compiled) 
   for (size_t i = 0; i < eager.tensors.size(); ++i) {
     const at::Tensor& a = eager.tensors[i];
     const at::Tensor& b = compiled.tensors[i];
-    if (a.defined() && !has_same_elements(a, b)) {
+    if (a.defined() && !has_same_elements(a, b) && !(eager.are_gradients && are_close(a, b))) {
       return differ("elements", eager, i, elements_text(a), elements_text(b));
     }
   }

@@ -25,7 +25,8 @@ struct Seen {
   std::string role;  // `an output`
   Tensors tensors;
   /// Gradients may share memory with each other, and autograd may have added into them in place:
-  /// neither is compared.
+  /// neither is compared. Their elements may differ by eight units in the last place of the
+  /// largest, since the order of sums is not defined.
   bool are_gradients = false;
 };
 

@@ -46,13 +46,18 @@ Section body_of(Program& program) {
   return {program.body.instructions, program.body.outputs, program.inputs.arguments.size()};
 }
 
+size_t size_of(const Inputs& inputs) { return inputs.bases.size() + inputs.setup.size(); }
+
 /// Collects the smaller programs.
 class Edits {
  public:
   explicit Edits(const Program& program) : program_(program) {}
 
   std::vector<Program> take() {
-    simplify([](Program& p) { p.other = p.inputs; });
+    // Only if that is fewer: or shrinking would go in circles.
+    if (size_of(program_.other) > size_of(program_.inputs)) {
+      simplify([](Program& p) { p.other = p.inputs; });
+    }
     simplify([](Program& p) { p.writes.clear(); });
     simplify([](Program& p) { p.backwards.clear(); });
     cut_body();

@@ -5,10 +5,13 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/atomic_file.h"
 #include "cli/fuzz/cpp_printer.h"
@@ -69,20 +72,24 @@ std::pair<Program, std::string> find_small_program(uint64_t seed, uint64_t numbe
   std::string comment = fmt::format("Program {} of seed {}", number, seed);
   const auto difference = run_isolated(program).difference;
   if (!difference) return {std::move(program), comment + "."};
-  program = fuzz::shrink(std::move(program), difference->kind, run_isolated);
+  program = fuzz::shrink(std::move(program), [&](const std::vector<Program>& smaller) {
+    return fuzz::find_isolated(smaller, difference->kind, fuzz::compile_by_foregrad);
+  });
   comment += ", shrunk. Differs: " + run_isolated(program).difference->detail;
   return {std::move(program), comment};
 }
 
 /// Prints the first program of each kind of difference, shrunk.
 void print_failures(const FuzzCommand& command, const Tally& tally) {
-  size_t printed = 0;
-  for (const auto& [kind, same] : tally.differences) {
-    if (printed++ == command.max_failures) return;
-    const auto [program, comment] = find_small_program(command.session.seed, same.program);
+  std::vector<std::pair<uint64_t, std::string>> kinds;
+  for (const auto& [kind, group] : tally.differences) kinds.emplace_back(group.program, kind);
+  std::ranges::sort(kinds);
+  kinds.resize(std::min(kinds.size(), command.max_failures));
+  for (const auto& [number, kind] : kinds) {
+    const auto [program, comment] = find_small_program(command.session.seed, number);
     fmt::print(
         "== {} ==\n{}\n\n{}\nThe whole source: foregrad fuzz --seed {} --print {} --shrink\n\n",
-        kind, comment, fuzz::to_cpp_fragment(program), command.session.seed, same.program);
+        kind, comment, fuzz::to_cpp_fragment(program), command.session.seed, number);
   }
 }
 

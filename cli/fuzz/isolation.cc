@@ -48,12 +48,8 @@ void add(const Tally& more, Tally& tally) {
   tally.refused += more.refused;
   tally.differ += more.differ;
   tally.eager_threw += more.eager_threw;
-  for (const auto& [reason, count] : more.refusals) tally.refusals[reason] += count;
-  for (const auto& [kind, same] : more.differences) {
-    const uint64_t before = tally.differences[kind].count;
-    if (before == 0) tally.differences[kind] = same;
-    tally.differences[kind].count = before + same.count;
-  }
+  for (const auto& [name, group] : more.refusals) add(name, group, tally.refusals);
+  for (const auto& [name, group] : more.differences) add(name, group, tally.differences);
 }
 
 Difference death_of(const ChildEnd& end) {
@@ -119,10 +115,10 @@ class IsolatedSession {
 
   void count_death(uint64_t number, const ChildEnd& end) {
     const Difference death = death_of(end);
-    Tally one;
-    one.programs = one.differ = 1;
-    one.differences[death.kind] = {.count = 1, .program = number, .detail = death.detail};
-    add(one, tally_);
+    ++tally_.programs;
+    ++tally_.differ;
+    fuzz::add(death.kind, {.count = 1, .program = number, .detail = death.detail},
+              tally_.differences);
   }
 
   SessionOptions options_;
@@ -151,6 +147,23 @@ Verdict run_isolated(const Program& program, const Compiler& compiler) {
     verdict.difference = {.kind = json["kind"], .detail = json["detail"], .is_weak = false};
   }
   return verdict;
+}
+
+std::optional<size_t> find_isolated(const std::vector<Program>& programs, const std::string& kind,
+                                    const Compiler& compiler) {
+  SharedNumber current;
+  for (size_t first = 0; first < programs.size(); first = current.get() + 1) {
+    const ChildEnd end = run_in_child([&] {
+      for (size_t i = first; i < programs.size(); ++i) {
+        current.set(i);
+        if (shows(programs[i], kind, compiler)) return std::string("found");
+      }
+      return std::string("none");
+    });
+    if (end.text == "none") return std::nullopt;
+    if (end.text || death_of(end).kind == kind) return current.get();
+  }
+  return std::nullopt;
 }
 
 Tally run_isolated_session(const SessionOptions& options, const Compiler& compiler,

@@ -255,4 +255,13 @@ Verdict run_program(const Program& program, const Compiler& compiler) {
   return ProgramRun(program, compiler).run();
 }
 
+bool shows(const Program& program, const std::string& kind, const Compiler& compiler) {
+  try {
+    const Verdict verdict = run_program(program, compiler);
+    return verdict.difference && verdict.difference->kind == kind;
+  } catch (const std::exception&) {  // an edit made the caller's inputs impossible
+    return false;
+  }
+}
+
 }  // namespace foregrad::cli::fuzz

@@ -42,4 +42,7 @@ struct Verdict {
 /// aliasing. After each step of the caller compares all that it can see.
 Verdict run_program(const Program& program, const Compiler& compiler);
 
+/// Tells whether a program differs in this kind. False for one whose own inputs cannot be made.
+bool shows(const Program& program, const std::string& kind, const Compiler& compiler);
+
 }  // namespace foregrad::cli::fuzz

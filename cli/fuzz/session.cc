@@ -2,24 +2,24 @@
 
 #include <cctype>
 #include <chrono>
-#include <string_view>
 
 #include "cli/fuzz/generator.h"
 
 namespace foregrad::cli::fuzz {
 namespace {
 
+constexpr size_t kMaxReason = 110;
+
 void count(const Verdict& verdict, uint64_t number, Tally& tally) {
   ++tally.programs;
   tally.eager_threw += verdict.eager_threw ? 1 : 0;
-  for (const std::string& reason : verdict.refusals) ++tally.refusals[without_numbers(reason)];
+  for (const std::string& reason : verdict.refusals) {
+    add(without_details(reason), {.count = 1, .program = number, .detail = reason}, tally.refusals);
+  }
   if (verdict.difference) {
     ++tally.differ;
-    DifferenceCount& same = tally.differences[verdict.difference->kind];
-    if (same.count++ == 0) {
-      same.program = number;
-      same.detail = verdict.difference->detail;
-    }
+    add(verdict.difference->kind,
+        {.count = 1, .program = number, .detail = verdict.difference->detail}, tally.differences);
   } else if (!verdict.refusals.empty()) {
     ++tally.refused;
   } else {
@@ -27,21 +27,26 @@ void count(const Verdict& verdict, uint64_t number, Tally& tally) {
   }
 }
 
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
 }  // namespace
 
-std::string without_numbers(const std::string& reason) {
+void add(const std::string& name, const Group& more, Groups& groups) {
+  const auto [place, is_new] = groups.try_emplace(name, more);
+  if (!is_new) place->second.count += more.count;
+}
+
+std::string without_details(const std::string& reason) {
   std::string result;
-  for (const char c : reason) {
-    const bool is_digit = std::isdigit(static_cast<unsigned char>(c)) != 0;
-    if (!is_digit) {
-      result += c;
-    } else if (result.empty() || result.back() != 'N') {
+  for (size_t i = 0; i < reason.size() && reason[i] != '\n' && result.size() < kMaxReason; ++i) {
+    const size_t end = reason[i] == '`' ? reason.find('`', i + 1) : std::string::npos;
+    if (end != std::string::npos) {
+      result += "`…`";
+      i = end;
+    } else if (!is_digit(reason[i])) {
+      result += reason[i];
+    } else if (!result.ends_with('N')) {
       result += 'N';
-    }
-    for (const std::string_view repeated : {",N", ", N"}) {  // sizes: of any length
-      if (result.ends_with("N" + std::string(repeated))) {
-        result.resize(result.size() - repeated.size());
-      }
     }
   }
   return result;

@@ -18,12 +18,16 @@ struct SessionOptions {
   std::optional<double> seconds;
 };
 
-/// Programs whose first difference is of one kind.
-struct DifferenceCount {
+/// Programs that end alike.
+struct Group {
   uint64_t count = 0;
   uint64_t program = 0;  // the first of them
-  std::string detail;    // of that one
+  std::string detail;    // what was said of that one
 };
+using Groups = std::map<std::string, Group>;
+
+/// Counts `more` in the group of this name.
+void add(const std::string& name, const Group& more, Groups& groups);
 
 /// How the programs ended. Each is counted once: as one that differs, else as refused if eager ran
 /// one of its calls for the compiler, else as one that is as eager.
@@ -34,13 +38,13 @@ struct Tally {
   uint64_t differ = 0;
   uint64_t eager_threw = 0;  // counted above too
   double seconds = 0;
-  std::map<std::string, uint64_t> refusals;            // by reason, numbers as `N`
-  std::map<std::string, DifferenceCount> differences;  // by kind
+  Groups refusals;     // by reason, without what varies; a program may have several
+  Groups differences;  // by kind
 };
 
-/// Returns a reason with each number, and each list of numbers, written as `N`: so that equal
-/// reasons are equal.
-std::string without_numbers(const std::string& reason);
+/// Returns the beginning of a reason, numbers written as `N` and what stands in backticks as `…`:
+/// so that like reasons are equal.
+std::string without_details(const std::string& reason);
 
 /// Runs programs until a limit is reached, calling `between` before each: what it throws ends the
 /// session.

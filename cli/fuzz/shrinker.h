@@ -1,20 +1,20 @@
 // Finds a small program that shows what a big one showed.
 #pragma once
 
+#include <cstddef>
 #include <functional>
-#include <string>
+#include <optional>
+#include <vector>
 
 #include "cli/fuzz/program.h"
-#include "cli/fuzz/runner.h"
 
 namespace foregrad::cli::fuzz {
 
-/// Runs a program; where it might kill the process, in another one.
-using RunProgram = std::function<Verdict(const Program&)>;
+/// Returns the index of the first program that still shows what is looked for.
+using FindFirst = std::function<std::optional<size_t>(const std::vector<Program>&)>;
 
-/// Returns the smallest program found whose difference is of this kind, beginning with one that
-/// has it. Takes at most `max_runs` runs.
-Program shrink(Program program, const std::string& kind, const RunProgram& run,
-               int max_runs = 3000);
+/// Makes a program smaller, one part at a time, until no smaller one shows the same. Begins with
+/// one that does.
+Program shrink(Program program, const FindFirst& find_first);
 
 }  // namespace foregrad::cli::fuzz
