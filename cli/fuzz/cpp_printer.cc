@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cctype>
 #include <string_view>
 #include <utility>
@@ -149,6 +150,9 @@ std::string inputs_text(const Inputs& inputs, const char* name) {
       name, text, visible, refs_text(inputs.arguments, names));
 }
 
+constexpr const char* kHistory =
+    "  std::vector<std::decay_t<decltype(at::Tensor().grad_fn())>> history;\n"
+    "  for (const at::Tensor& tensor : prepared.visible) history.push_back(tensor.grad_fn());\n";
 constexpr const char* kShow = "  show_all(out, prepared, outputs, gradients);\n";
 
 std::string writes_text(const Program& program) {
@@ -180,14 +184,14 @@ std::string caller_text(const Program& program) {
     backwards += backward_text(program.backwards[i], i + 1 < program.backwards.size());
   }
   std::string mode = fmt::format("{}", program.inputs.is_recording);
-  if (program.inputs.is_recording != program.other.is_recording) {
+  if (program.calls == 3 && program.inputs.is_recording != program.other.is_recording) {
     mode = program.inputs.is_recording ? "call != 3" : "call == 3";
   }
+  const bool needs_history = std::ranges::any_of(
+      program.backwards, [](const auto& b) { return b.kind == Backward::Kind::Grad; });
   return fmt::format(
-      "void caller(std::ostream& out, const Function& called, const Prepared& prepared,\n"
-      "            int call) {{\n"
-      "  std::vector<std::decay_t<decltype(at::Tensor().grad_fn())>> history;\n"
-      "  for (const at::Tensor& tensor : prepared.visible) history.push_back(tensor.grad_fn());\n"
+      "void caller(std::ostream& out, const Function& called, const Prepared& prepared, int call) "
+      "{{\n{}"
       "  Tensors outputs;\n"
       "  Tensors gradients;\n"
       "  torch::manual_seed(call * 10);\n"
@@ -196,16 +200,22 @@ std::string caller_text(const Program& program) {
       "    outputs = called(prepared.arguments);\n"
       "  }}\n"
       "  out << \"after the call\\n\";\n{}{}{}{}}}\n",
-      mode, kShow, program.writes_before_backward ? writes_text(program) : "", backwards,
+      needs_history ? kHistory : "", mode, kShow,
+      program.writes_before_backward ? writes_text(program) : "", backwards,
       program.writes_before_backward ? "" : writes_text(program));
 }
 
 }  // namespace
 
 std::string to_cpp_fragment(const Program& program) {
-  return fmt::format("{}\n// Of calls 1 and 2.\n{}\n// Of call 3.\n{}\n{}", function_text(program),
-                     inputs_text(program.inputs, "inputs"),
-                     inputs_text(program.other, "other_inputs"), caller_text(program));
+  const bool has_other = program.calls == 3;
+  const std::string inputs = inputs_text(program.inputs, "inputs");
+  const std::string other = has_other ? inputs_text(program.other, "other_inputs") + "\n" : "";
+  return fmt::format(
+      "{}\n{}\n{}constexpr int kCalls = {};\n\n"
+      "Prepared inputs_of(int call) {{ return {}inputs(call * 10); }}\n\n{}",
+      function_text(program), inputs, other, program.calls,
+      has_other ? "call == 3 ? other_inputs(call * 10) : " : "", caller_text(program));
 }
 
 std::string to_cpp(const Program& program, const std::string& comment) {

@@ -5,7 +5,7 @@ namespace foregrad::cli::fuzz {
 
 /// Comes first.
 inline constexpr const char* kSkeletonBegin =
-    R"cpp(#include <foregrad/compile.h>
+    R"source(#include <foregrad/compile.h>
 #include <torch/torch.h>
 
 #include <functional>
@@ -109,44 +109,44 @@ inline constexpr const char* kSkeletonBegin =
                 result.push_back(visible[i]);
             return result;
           }
-    )cpp";
+    )source";
 
 /// Comes after the program's own functions.
-inline constexpr const char* kSkeletonEnd = R"cpp(
-  std::string observe(const Function& function, int call) {
-    std::ostringstream out;
-    out << std::boolalpha;
-    const Prepared prepared = call == 3 ? other_inputs(call * 10) : inputs(call * 10);
-    try {
-      caller(out, function, prepared, call);
-    } catch (const c10::Error& error) {
-      out << "throws " << error.what_without_backtrace() << '\n';
-    } catch (const std::exception& error) {
-      out << "throws " << error.what() << '\n';
-    }
-    return out.str();
+inline constexpr const char* kSkeletonEnd = R"source(
+std::string observe(const Function& function, int call) {
+  std::ostringstream out;
+  out << std::boolalpha;
+  const Prepared prepared = inputs_of(call);
+  try {
+    caller(out, function, prepared, call);
+  } catch (const c10::Error& error) {
+    out << "throws " << error.what_without_backtrace() << '\n';
+  } catch (const std::exception& error) {
+    out << "throws " << error.what() << '\n';
   }
+  return out.str();
+}
 
-  int main() {
-    at::set_num_threads(1);
-    const auto compiled = foregrad::compile(function);
-    bool is_same = true;
-    for (int call = 1; call <= 3; ++call) {
-      std::istringstream eager(observe(function, call));
-      std::istringstream got(observe([&](const Tensors& x) { return compiled(x); }, call));
-      std::string a;
-      std::string b;
-      while (std::getline(eager, a), std::getline(got, b), eager || got) {
-        if (a != b)
-          std::cout << "call " << call << "\n  eager:    " << a << "\n  compiled: " << b << '\n';
-        is_same = is_same && a == b;
-        a.clear();
-        b.clear();
-      }
+int main() {
+  at::set_num_threads(1);
+  const auto compiled = foregrad::compile(function);
+  bool is_same = true;
+  for (int call = 1; call <= kCalls; ++call) {
+    std::istringstream eager(observe(function, call));
+    std::istringstream got(observe([&](const Tensors& x) { return compiled(x); }, call));
+    std::string a;
+    std::string b;
+    while (std::getline(eager, a), std::getline(got, b), eager || got) {
+      if (a != b)
+        std::cout << "call " << call << "\n  eager:    " << a << "\n  compiled: " << b << '\n';
+      is_same = is_same && a == b;
+      a.clear();
+      b.clear();
     }
-    std::cout << (is_same ? "the same\n" : "differs\n");
-    return is_same ? 0 : 1;
   }
-)cpp";
+  std::cout << (is_same ? "the same\n" : "differs\n");
+  return is_same ? 0 : 1;
+}
+)source";
 
 }  // namespace foregrad::cli::fuzz

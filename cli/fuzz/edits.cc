@@ -46,23 +46,21 @@ Section body_of(Program& program) {
   return {program.body.instructions, program.body.outputs, program.inputs.arguments.size()};
 }
 
-size_t size_of(const Inputs& inputs) { return inputs.bases.size() + inputs.setup.size(); }
-
 /// Collects the smaller programs.
 class Edits {
  public:
   explicit Edits(const Program& program) : program_(program) {}
 
   std::vector<Program> take() {
-    // Only if that is fewer: or shrinking would go in circles.
-    if (size_of(program_.other) > size_of(program_.inputs)) {
-      simplify([](Program& p) { p.other = p.inputs; });
+    for (int calls = 1; calls < program_.calls; ++calls) {
+      simplify([&](Program& p) { p.calls = calls; });
     }
+    if (program_.calls < 3) simplify([](Program& p) { p.other = p.inputs; });
     simplify([](Program& p) { p.writes.clear(); });
     simplify([](Program& p) { p.backwards.clear(); });
     cut_body();
     cut_inputs(&Program::inputs);
-    cut_inputs(&Program::other);
+    if (program_.calls == 3) cut_inputs(&Program::other);
     cut_caller();
     simplify_values();
     return std::move(smaller_);
@@ -144,6 +142,7 @@ class Edits {
       simplify([&](Program& p) { p.body.instructions[i].recording = Recording::AsBefore; });
     }
     for (Inputs Program::*which : {&Program::inputs, &Program::other}) {
+      if (which == &Program::other && program_.calls < 3) continue;
       simplify([&](Program& p) { (p.*which).is_recording = true; });
       for (size_t i = 0; i < (program_.*which).bases.size(); ++i) {
         simplify([&](Program& p) { (p.*which).bases[i].requires_grad = false; });

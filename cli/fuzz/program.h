@@ -81,6 +81,7 @@ struct Backward {
 };
 
 struct Program {
+  int calls = 3;  // fewer only when shrunk
   Inputs inputs;  // of the first and the second call, with other data
   Inputs other;   // of the third call: as many arguments, aliased in another way
   Body body;

@@ -90,7 +90,7 @@ class ProgramRun {
         })) {}
 
   Verdict run() {
-    for (call_ = 1; call_ <= 3 && !has_strong_difference(); ++call_) {
+    for (call_ = 1; call_ <= program_.calls && !has_strong_difference(); ++call_) {
       run_call(call_ == 3 ? program_.other : program_.inputs, static_cast<uint64_t>(call_) * 10);
       if (call_ == 2) check_reuse();
     }
@@ -257,6 +257,7 @@ Verdict run_program(const Program& program, const Compiler& compiler) {
 
 bool shows(const Program& program, const std::string& kind, const Compiler& compiler) {
   try {
+    for (const Inputs* inputs : {&program.inputs, &program.other}) prepare(*inputs, 0);
     const Verdict verdict = run_program(program, compiler);
     return verdict.difference && verdict.difference->kind == kind;
   } catch (const std::exception&) {  // an edit made the caller's inputs impossible
