@@ -14,6 +14,7 @@
 
 #include "cli/doctor.h"
 #include "cli/explain.h"
+#include "cli/fuzz/fuzz_command.h"
 #include "cli/train_command.h"
 
 namespace foregrad::cli {
@@ -42,6 +43,7 @@ ExitCode parse_and_run(int argument_count, const char* const* arguments) {
   add_train_command(application, result);
   add_explain_command(application, result);
   add_doctor_command(application, result);
+  add_fuzz_command(application, result);
   for (CLI::App* command : application.get_subcommands({})) {
     const std::string own = command->get_footer();
     command->footer(own.empty() ? std::string(kExitCodes) : own + "\n\n" + kExitCodes);

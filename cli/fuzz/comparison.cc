@@ -1,0 +1,232 @@
+#include "cli/fuzz/comparison.h"
+
+#include <ATen/Dispatch.h>
+#include <ATen/core/Formatting.h>
+#include <ATen/ops/allclose.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <complex>
+#include <cstring>
+#include <sstream>
+
+namespace foregrad::cli::fuzz {
+namespace {
+
+/// What is compared of one tensor beside its elements; one text for each side, written only where
+/// they differ.
+struct Fact {
+  const char* name;
+  bool (*is_same)(const at::Tensor& a, const at::Tensor& b);
+  std::string (*text)(const at::Tensor& tensor);
+};
+
+template <auto read>
+bool is_same(const at::Tensor& a, const at::Tensor& b) {
+  return read(a) == read(b);
+}
+
+template <auto read>
+std::string text(const at::Tensor& tensor) {
+  std::ostringstream out;
+  out << std::boolalpha << read(tensor);
+  return out.str();
+}
+
+#define FACT(name, expression)                                     \
+  Fact {                                                           \
+    name, is_same<[](const at::Tensor& t) { return expression; }>, \
+        text<[](const at::Tensor& t) { return expression; }>       \
+  }
+
+const Fact kFacts[] = {
+    FACT("type", t.scalar_type()), FACT("sizes", t.sizes()),
+    FACT("strides", t.strides()),  FACT("is_conj", t.is_conj()),
+    FACT("is_neg", t.is_neg()),    FACT("requires_grad", t.requires_grad()),
+    FACT("is_leaf", t.is_leaf()),
+};
+
+// The rest is no matter for gradients.
+const Fact kOffset = FACT("storage offset", t.storage_offset());
+const Fact kWeakFacts[] = {
+    FACT("is_view", t.is_view()),
+    FACT("version", t._version()),
+    FACT("storage size", t.storage().nbytes()),
+};
+
+template <class T>
+bool is_nan(T value) {
+  return value != value;
+}
+
+template <class T>
+bool same_from(const char* a, const char* b, const at::Tensor& ta, const at::Tensor& tb,
+               int64_t dim) {
+  if (dim == ta.dim()) {
+    if (std::memcmp(a, b, sizeof(T)) == 0) return true;
+    T x;
+    T y;
+    std::memcpy(&x, a, sizeof(T));
+    std::memcpy(&y, b, sizeof(T));
+    if constexpr (c10::is_complex<T>::value) {
+      const auto part = [](auto p, auto q) { return p == q || (is_nan(p) && is_nan(q)); };
+      return part(x.real(), y.real()) && part(x.imag(), y.imag());
+    }
+    return is_nan(x) && is_nan(y);
+  }
+  const int64_t step_a = ta.stride(dim) * static_cast<int64_t>(sizeof(T));
+  const int64_t step_b = tb.stride(dim) * static_cast<int64_t>(sizeof(T));
+  for (int64_t i = 0; i < ta.size(dim); ++i) {
+    if (!same_from<T>(a + i * step_a, b + i * step_b, ta, tb, dim + 1)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool has_same_elements(const at::Tensor& a, const at::Tensor& b) {
+  const auto* data_a = static_cast<const char*>(a.const_data_ptr());
+  const auto* data_b = static_cast<const char*>(b.const_data_ptr());
+  return AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND3(
+      at::kBool, at::kHalf, at::kBFloat16, a.scalar_type(), "has_same_elements",
+      [&] { return same_from<scalar_t>(data_a, data_b, a, b, 0); });
+}
+
+namespace {
+
+/// Sums of three or more gradients depend on their order, and a missing one counts as 0: which
+/// turns -0 into 0.
+bool are_close(const at::Tensor& a, const at::Tensor& b) {
+  if (a.numel() == 0) return true;
+  const double epsilon = a.scalar_type() == at::kDouble     ? 0x1p-52
+                         : a.scalar_type() == at::kBFloat16 ? 0x1p-8
+                                                            : 0x1p-23;
+  const double largest = a.detach().abs().nan_to_num(0, 0, 0).max().item<double>();
+  return at::allclose(a.detach(), b.detach(), 8 * epsilon, 8 * epsilon * largest, true);
+}
+
+std::string elements_text(const at::Tensor& tensor) {
+  std::ostringstream out;
+  out << tensor.detach().flatten();
+  std::string result = out.str();
+  for (char& c : result) {
+    if (c == '\n') c = ' ';
+  }
+  return result;
+}
+
+Difference differ(const std::string& what, const Seen& seen, size_t index, const std::string& eager,
+                  const std::string& compiled) {
+  return {.kind = what + " of " + seen.role,
+          .detail = fmt::format("{} of {} (number {}): eager {}, compiled {}", what, seen.role,
+                                index, eager, compiled),
+          .is_weak = false};
+}
+
+std::optional<Difference> compare_fact(const Fact& fact, const Seen& eager, const Seen& compiled) {
+  for (size_t i = 0; i < eager.tensors.size(); ++i) {
+    const at::Tensor& a = eager.tensors[i];
+    const at::Tensor& b = compiled.tensors[i];
+    if (a.defined() && !fact.is_same(a, b)) {
+      return differ(fact.name, eager, i, fact.text(a), fact.text(b));
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Difference> compare_presence(const Seen& eager, const Seen& compiled) {
+  const size_t count = eager.tensors.size();
+  if (count != compiled.tensors.size()) {
+    return differ("number", eager, 0, std::to_string(count),
+                  std::to_string(compiled.tensors.size()));
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const bool a = eager.tensors[i].defined();
+    const bool b = compiled.tensors[i].defined();
+    if (a != b) return differ("presence", eager, i, fmt::format("{}", a), fmt::format("{}", b));
+  }
+  return std::nullopt;
+}
+
+/// Compares what two tensors need for their elements to be compared, then the elements.
+std::optional<Difference> compare_role(const Seen& eager, const Seen& compiled) {
+  if (auto difference = compare_presence(eager, compiled)) return difference;
+  for (const Fact& fact : kFacts) {
+    if (auto difference = compare_fact(fact, eager, compiled)) return difference;
+  }
+  for (size_t i = 0; i < eager.tensors.size(); ++i) {
+    const at::Tensor& a = eager.tensors[i];
+    const at::Tensor& b = compiled.tensors[i];
+    if (a.defined() && !has_same_elements(a, b) && !(eager.are_gradients && are_close(a, b))) {
+      return differ("elements", eager, i, elements_text(a), elements_text(b));
+    }
+  }
+  return eager.are_gradients ? std::nullopt : compare_fact(kOffset, eager, compiled);
+}
+
+/// All visible tensors in a row, each with its role.
+struct Flat {
+  std::vector<const at::Tensor*> tensors;
+  std::vector<const Seen*> roles;
+
+  explicit Flat(const std::vector<Seen>& all) {
+    for (const Seen& seen : all) {
+      for (const at::Tensor& tensor : seen.tensors) {
+        if (!tensor.defined()) continue;
+        tensors.push_back(&tensor);
+        roles.push_back(&seen);
+      }
+    }
+  }
+
+  bool is_same(size_t i, size_t j) const { return tensors[i]->is_same(*tensors[j]); }
+  bool shares(size_t i, size_t j) const {
+    return tensors[i]->storage().is_alias_of(tensors[j]->storage());
+  }
+};
+
+std::optional<Difference> compare_aliasing(const std::vector<Seen>& eager,
+                                           const std::vector<Seen>& compiled) {
+  const Flat a(eager);
+  const Flat b(compiled);
+  for (size_t i = 0; i < a.tensors.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (a.roles[i]->are_gradients && a.roles[j]->are_gradients) continue;
+      const auto differ = [&](const char* what, bool in_eager) -> Difference {
+        const std::string kind =
+            fmt::format("{} of {} and {}", what, a.roles[j]->role, a.roles[i]->role);
+        return {.kind = kind,
+                .detail = fmt::format("{} (numbers {} and {} of all that is seen): eager {}, "
+                                      "compiled {}",
+                                      kind, j, i, in_eager, !in_eager),
+                .is_weak = false};
+      };
+      if (a.is_same(i, j) != b.is_same(i, j)) return differ("identity", a.is_same(i, j));
+      if (a.shares(i, j) != b.shares(i, j)) return differ("shared storage", a.shares(i, j));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Difference> first_difference(const std::vector<Seen>& eager,
+                                           const std::vector<Seen>& compiled) {
+  for (size_t role = 0; role < eager.size(); ++role) {
+    if (auto difference = compare_role(eager[role], compiled[role])) return difference;
+  }
+  if (auto difference = compare_aliasing(eager, compiled)) return difference;
+  for (const Fact& fact : kWeakFacts) {
+    for (size_t role = 0; role < eager.size(); ++role) {
+      if (eager[role].are_gradients) continue;
+      auto difference = compare_fact(fact, eager[role], compiled[role]);
+      if (!difference) continue;
+      difference->is_weak = true;
+      return difference;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace foregrad::cli::fuzz

@@ -1,0 +1,91 @@
+#include "cli/fuzz/generator.h"
+
+#include <ATen/Context.h>
+#include <c10/core/GradMode.h>
+
+#include "cli/fuzz/inputs_drawer.h"
+#include "cli/fuzz/instruction_drawer.h"
+
+namespace foregrad::cli::fuzz {
+namespace {
+
+constexpr CategoryWeights kBody{
+    .view = 32, .compute = 30, .factory = 3, .random = 3, .write = 30, .metadata = 2};
+constexpr CategoryWeights kWithoutMetadata{
+    .view = 32, .compute = 30, .factory = 3, .random = 3, .write = 30};
+
+/// Draws the function. `drawer` holds the arguments as values.
+Body draw_body(Random& random, InstructionDrawer& drawer) {
+  // Few programs change metadata, so that what is said about these does not hide all else.
+  const CategoryWeights& weights = random.chance(30) ? kBody : kWithoutMetadata;
+  Recording recording = Recording::AsBefore;
+  for (int64_t i = random.between(1, random.chance(30) ? 12 : 6); i > 0; --i) {
+    if (random.chance(recording == Recording::AsBefore ? 8 : 35)) {
+      recording =
+          random.one_of({Recording::AsBefore, Recording::Off, Recording::Off, Recording::On});
+    }
+    drawer.draw(weights, recording);
+  }
+  Body body;
+  for (int64_t i = random.one_of({0, 1, 1, 1, 2, 2, 2, 3, 4}); i > 0; --i) {
+    const Ref ref = !body.outputs.empty() && random.chance(8) ? body.outputs.back()  //
+                                                              : drawer.draw_ref();
+    if (ref.part < drawer.values()[ref.value].size()) body.outputs.push_back(ref);
+  }
+  if (random.chance(3)) drawer.draw_unchecked(weights);
+  body.instructions = drawer.take();
+  return body;
+}
+
+std::vector<Instruction> draw_writes(Random& random, const Tensors& tensors) {
+  const c10::AutoGradMode mode(true);
+  if (tensors.empty() || random.chance(50)) return {};
+  InstructionDrawer drawer(random, to_values(tensors));
+  for (int64_t i = random.between(1, 2); i > 0; --i) {
+    drawer.draw({.write = 1}, random.one_of({Recording::AsBefore, Recording::Off}));
+  }
+  return drawer.take();
+}
+
+std::vector<Backward> draw_backwards(Random& random, size_t outputs) {
+  std::vector<Backward> backwards(static_cast<size_t>(random.one_of({0, 1, 1, 1, 1, 2})));
+  for (Backward& backward : backwards) {
+    using Kind = Backward::Kind;
+    using Tangent = Backward::Tangent;
+    backward.kind = random.one_of({Kind::Backward, Kind::Grad});
+    backward.tangent = random.one_of({Tangent::Ones, Tangent::Expanded, Tangent::Varied});
+    for (size_t i = 0; i < outputs; ++i) {
+      if (random.chance(70)) backward.outputs.push_back(i);
+    }
+  }
+  return backwards;
+}
+
+Tensors tensors_at(const Values& values, const std::vector<Ref>& refs) {
+  Tensors tensors;
+  for (const Ref ref : refs) tensors.push_back(value_of(values, ref));
+  return tensors;
+}
+
+}  // namespace
+
+Program draw_program(uint64_t seed, uint64_t number) {
+  Random random(seed, number);
+  at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+  generator.set_current_seed(number);
+  Program program;
+  program.inputs = draw_inputs(random);
+  const Prepared prepared = prepare(program.inputs, /*data_seed=*/0);
+  const c10::AutoGradMode mode(program.inputs.is_recording);
+  program.other = draw_other_inputs(random, prepared.arguments);
+  InstructionDrawer drawer(random, to_values(prepared.arguments));
+  program.body = draw_body(random, drawer);
+  Tensors after = tensors_at(drawer.values(), program.body.outputs);
+  after.insert(after.end(), prepared.arguments.begin(), prepared.arguments.end());
+  program.writes = draw_writes(random, after);
+  program.writes_before_backward = random.chance(40);
+  program.backwards = draw_backwards(random, program.body.outputs.size());
+  return program;
+}
+
+}  // namespace foregrad::cli::fuzz

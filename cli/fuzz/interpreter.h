@@ -1,0 +1,42 @@
+// Runs programs, instruction by instruction, as eager libtorch would.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "cli/fuzz/program.h"
+
+namespace foregrad::cli::fuzz {
+
+/// Holds the values made so far; each a list, mostly of one tensor.
+using Values = std::vector<Tensors>;
+
+/// Returns one tensor among the values. Throws `c10::Error` if it is not there: a list can be
+/// shorter than it was when the program was drawn.
+const at::Tensor& value_of(const Values& values, Ref ref);
+
+/// Returns a value of one part for each tensor.
+Values to_values(const Tensors& tensors);
+
+/// Runs one instruction and appends its result.
+void run(const Instruction& instruction, Values& values);
+
+/// Runs the function of a program.
+Tensors run(const Body& body, const Tensors& arguments);
+
+/// Makes a tensor whose elements depend on the seed alone: quarters from -2 to 2, exact in every
+/// floating type, or integers from 0 to 2, or truth values.
+at::Tensor make_base(const Base& base, uint64_t data_seed);
+
+/// What the caller holds before a call.
+struct Prepared {
+  Tensors visible;  // all it made: bases, views of them, arguments
+  Tensors arguments;
+};
+
+/// Makes what the caller holds before a call.
+Prepared prepare(const Inputs& inputs, uint64_t data_seed);
+
+}  // namespace foregrad::cli::fuzz

@@ -1,0 +1,268 @@
+// Both sides run in step: eager calls, compiled calls, compare; eager writes, compiled writes,
+// compare; and so on. So nothing has to be kept for later but the tensors themselves. Where eager
+// throws the call ends: a function that threw half-way leaves other writes (docs/limits.md).
+#include "cli/fuzz/runner.h"
+
+#include <ATen/Context.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones_like.h>
+#include <c10/core/GradMode.h>
+#include <cxxabi.h>
+#include <fmt/format.h>
+#include <foregrad/compile.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <cstdlib>
+#include <memory>
+#include <typeinfo>
+
+#include "cli/fuzz/interpreter.h"
+
+namespace foregrad::cli::fuzz {
+namespace {
+
+struct Thrown {
+  std::string type;
+  std::string line;  // the first of the message
+};
+
+/// Eager or compiled: what the caller has in hand.
+struct Side {
+  Prepared prepared{};
+  Tensors outputs{};
+  Tensors gradients{};  // that `torch::autograd::grad` returned
+  std::optional<Thrown> thrown{};
+  /// Of `prepared.visible`, before the call. Held, or a new node could come to lie where it was.
+  std::vector<c10::intrusive_ptr<torch::autograd::Node>> history{};
+};
+
+std::string type_name(const std::exception& error) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> name(
+      abi::__cxa_demangle(typeid(error).name(), nullptr, nullptr, &status), std::free);
+  return name != nullptr ? name.get() : typeid(error).name();
+}
+
+template <class Action>
+std::optional<Thrown> thrown_by(const Action& action) {
+  const auto describe = [](const std::exception& error, std::string text) {
+    return Thrown{.type = type_name(error), .line = text.substr(0, text.find('\n'))};
+  };
+  try {
+    action();
+  } catch (const c10::Error& error) {
+    return describe(error, error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    return describe(error, error.what());
+  }
+  return std::nullopt;
+}
+
+std::vector<Seen> seen_by_caller(const Side& side) {
+  Tensors leaf_gradients;
+  for (const at::Tensor& tensor : side.prepared.visible) {
+    if (tensor.is_leaf()) leaf_gradients.push_back(tensor.grad());
+  }
+  return {
+      {.role = "an input", .tensors = side.prepared.visible},
+      {.role = "an output", .tensors = side.outputs},
+      {.role = "a leaf's gradient", .tensors = std::move(leaf_gradients), .are_gradients = true},
+      {.role = "a returned gradient", .tensors = side.gradients, .are_gradients = true}};
+}
+
+at::Tensor tangent_of(const at::Tensor& output, Backward::Tangent kind) {
+  switch (kind) {
+    case Backward::Tangent::Expanded:
+      return at::full({}, 0.5, output.options()).expand(output.sizes());
+    case Backward::Tangent::Varied:
+      return (at::arange(output.numel()) % 5 - 2).div(4).to(output.options()).view(output.sizes());
+    default:
+      return at::ones_like(output, output.options().memory_format(at::MemoryFormat::Contiguous));
+  }
+}
+
+class ProgramRun {
+ public:
+  ProgramRun(const Program& program, const Compiler& compiler)
+      : program_(program), compiled_(compiler([&program](const Tensors& arguments) {
+          return fuzz::run(program.body, arguments);
+        })) {}
+
+  Verdict run() {
+    for (call_ = 1; call_ <= program_.calls && !has_strong_difference(); ++call_) {
+      run_call(call_ == 3 ? program_.other : program_.inputs, static_cast<uint64_t>(call_) * 10);
+      if (call_ == 2) check_reuse();
+    }
+    verdict_.refusals = compiled_.report().fallback_reasons;
+    return std::move(verdict_);
+  }
+
+ private:
+  /// Runs one step of the caller on both sides and compares. Returns whether there is a next one.
+  template <class Action>
+  bool step(const std::string& name, bool compares_text, const Action& action) {
+    eager_.thrown = thrown_by([&] { action(eager_); });
+    compiled_side_.thrown = thrown_by([&] { action(compiled_side_); });
+    verdict_.eager_threw |= eager_.thrown.has_value();
+    auto difference = compare_thrown(compares_text);
+    if (!difference && !eager_.thrown) {
+      difference = first_difference(seen_by_caller(eager_), seen_by_caller(compiled_side_));
+    }
+    if (difference) add(std::move(*difference), " after " + name);
+    return !has_strong_difference() && !eager_.thrown;
+  }
+
+  bool has_strong_difference() const {
+    return verdict_.difference && !verdict_.difference->is_weak;
+  }
+
+  /// Keeps the first difference; a weak one gives way to a strong one.
+  void add(Difference difference, const std::string& where) {
+    if (verdict_.difference && (difference.is_weak || !verdict_.difference->is_weak)) return;
+    difference.kind += where;
+    difference.detail = fmt::format("call {}: {}{}", call_, difference.detail, where);
+    verdict_.difference = std::move(difference);
+  }
+
+  std::optional<Difference> compare_thrown(bool compares_text) const {
+    const auto& a = eager_.thrown;
+    const auto& b = compiled_side_.thrown;
+    const auto text = [](const std::optional<Thrown>& thrown) {
+      return thrown ? fmt::format("{}: {}", thrown->type, thrown->line) : "none";
+    };
+    const auto differ = [&](const char* kind) -> Difference {
+      return {.kind = kind,
+              .detail = fmt::format("{}: eager {}, compiled {}", kind, text(a), text(b)),
+              .is_weak = false};
+    };
+    if (a && !b) return differ("exception of eager alone");
+    if (b && !a) return differ("exception of compiled alone");
+    if (!a || !compares_text) return std::nullopt;
+    if (a->type != b->type) return differ("exception's type");
+    if (a->line != b->line) return differ("exception's text");
+    return std::nullopt;
+  }
+
+  void run_call(const Inputs& inputs, uint64_t data_seed) {
+    for (Side* side : {&eager_, &compiled_side_}) {
+      *side = {.prepared = prepare(inputs, data_seed)};
+      for (const at::Tensor& tensor : side->prepared.visible) {
+        side->history.push_back(tensor.grad_fn());
+      }
+    }
+    at::Tensor generator_of_eager;
+    const bool goes_on = step("the call", true, [&](Side& side) {
+      at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+      generator.set_current_seed(data_seed);
+      call(inputs, side);
+      if (&side == &eager_) {
+        generator_of_eager = generator.get_state();
+      } else if (generator_of_eager.defined() &&
+                 !has_same_elements(generator_of_eager, generator.get_state())) {
+        add({.kind = "default generator's state", .detail = "default generator's state"},
+            " after the call");
+      }
+    });
+    if (!goes_on) return;
+    if (program_.writes_before_backward && !write()) return;
+    for (size_t i = 0; i < program_.backwards.size(); ++i) {
+      if (!differentiate(program_.backwards[i], i + 1 < program_.backwards.size())) return;
+    }
+    if (!program_.writes_before_backward) write();
+  }
+
+  void call(const Inputs& inputs, Side& side) {
+    const c10::AutoGradMode mode(inputs.is_recording);
+    side.outputs = &side == &eager_ ? fuzz::run(program_.body, side.prepared.arguments)
+                                    : compiled_.call(side.prepared.arguments);
+    TORCH_CHECK(c10::GradMode::is_enabled() == inputs.is_recording, "the call left another mode");
+  }
+
+  bool write() {
+    if (program_.writes.empty()) return true;
+    return step("the caller's writes", true, [&](Side& side) {
+      Tensors all = side.outputs;
+      all.insert(all.end(), side.prepared.arguments.begin(), side.prepared.arguments.end());
+      Values values = to_values(all);
+      for (const Instruction& instruction : program_.writes) fuzz::run(instruction, values);
+    });
+  }
+
+  bool differentiate(const Backward& backward, bool is_followed) {
+    std::vector<size_t> chosen;
+    for (const size_t i : backward.outputs) {
+      const at::Tensor& output = eager_.outputs.at(i);
+      if (output.defined() && output.requires_grad()) chosen.push_back(i);
+    }
+    if (chosen.empty()) return true;
+    return step("backward", false, [&](Side& side) {
+      Tensors outputs;
+      Tensors tangents;
+      for (const size_t i : chosen) {
+        outputs.push_back(side.outputs[i]);
+        tangents.push_back(tangent_of(side.outputs[i], backward.tangent));
+      }
+      if (backward.kind == Backward::Kind::Backward) {
+        torch::autograd::backward(outputs, tangents, is_followed);
+      } else if (const Tensors inputs = gradient_inputs(side); !inputs.empty()) {
+        side.gradients = torch::autograd::grad(outputs, inputs, tangents, is_followed, false, true);
+      }
+    });
+  }
+
+  /// The tensors that the gradient is taken with respect to: of what the caller made, that which
+  /// the call gave no new history. The gradient of one result with respect to another is undefined
+  /// (docs/limits.md).
+  Tensors gradient_inputs(const Side& side) const {
+    Tensors inputs;
+    for (size_t i = 0; i < side.prepared.visible.size(); ++i) {
+      const at::Tensor& eager = eager_.prepared.visible[i];
+      if (eager.requires_grad() && eager.grad_fn() == eager_.history[i]) {
+        inputs.push_back(side.prepared.visible[i]);
+      }
+    }
+    return inputs;
+  }
+
+  void check_reuse() {
+    if (has_strong_difference() || verdict_.eager_threw) return;
+    const Report report = compiled_.report();
+    if (report.eager_calls == 0 && report.specialisations.size() > 1) {
+      add({.kind = "second compilation for equal aliasing",
+           .detail = report.recompiles.empty() ? "" : report.recompiles.back()},
+          "");
+    }
+  }
+
+  const Program& program_;
+  CompiledFunction compiled_;
+  Side eager_;
+  Side compiled_side_;
+  Verdict verdict_;
+  int call_ = 1;
+};
+
+}  // namespace
+
+CompiledFunction compile_by_foregrad(Function function) {
+  auto compiled = foregrad::compile(std::move(function));
+  return {.call = [compiled](const Tensors& arguments) { return compiled(arguments); },
+          .report = [compiled] { return compiled.report(); }};
+}
+
+Verdict run_program(const Program& program, const Compiler& compiler) {
+  return ProgramRun(program, compiler).run();
+}
+
+bool shows(const Program& program, const std::string& kind, const Compiler& compiler) {
+  try {
+    for (const Inputs* inputs : {&program.inputs, &program.other}) prepare(*inputs, 0);
+    const Verdict verdict = run_program(program, compiler);
+    return verdict.difference && verdict.difference->kind == kind;
+  } catch (const std::exception&) {  // an edit made the caller's inputs impossible
+    return false;
+  }
+}
+
+}  // namespace foregrad::cli::fuzz
