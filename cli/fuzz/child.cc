@@ -1,5 +1,6 @@
 #include "cli/fuzz/child.h"
 
+#include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@ namespace {
 /// Never returns, and runs no destructor: buffers that the parent filled are the parent's.
 [[noreturn]] void be_child(int descriptor, const std::function<std::string()>& action) {
   int code = 0;
+  at::set_num_threads(1);  // those of the parent are not here, and waiting for them would not end
   try {
     const std::string text = action();
     for (size_t done = 0; done < text.size();) {

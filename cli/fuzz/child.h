@@ -13,9 +13,9 @@ struct ChildEnd {
   std::string death;                // `signal 11 (Segmentation fault)`, if it died
 };
 
-/// Calls the action in a copy of this process. What it changes there is lost; what it returns comes
-/// back. The calling process should not have run backward passes before, since threads are not
-/// copied. Throws a `Failure` of kind `kInternal` if there can be no other process.
+/// Calls the action in a copy of this process, where operators use one thread. What it changes
+/// there is lost; what it returns comes back. Throws a `Failure` of kind `kInternal` if there can
+/// be no other process.
 ChildEnd run_in_child(const std::function<std::string()>& action);
 
 }  // namespace foregrad::cli::fuzz

@@ -14,101 +14,101 @@ inline constexpr const char* kSkeletonBegin =
 #include <string>
 #include <vector>
 
-          using Tensors = std::vector<at::Tensor>;
-          using Function = std::function<Tensors(const Tensors&)>;
+using Tensors = std::vector<at::Tensor>;
+using Function = std::function<Tensors(const Tensors&)>;
 
-          // Quarters from -2 to 2, or integers from 0 to 2, or truth values.
-          at::Tensor data(at::IntArrayRef sizes, at::ScalarType type, int64_t seed) {
-            const bool has_quarters = c10::isFloatingType(type) || c10::isComplexType(type);
-            at::Tensor result = at::arange(c10::multiply_integers(sizes)) * 5 + seed * 7;
-            result = result.remainder(has_quarters ? 17 : 3);
-            if (has_quarters) result = (result - 8).to(at::kFloat) / 4;
-            return result.to(type).reshape(sizes);
-          }
+// Quarters from -2 to 2, or integers from 0 to 2, or truth values.
+at::Tensor data(at::IntArrayRef sizes, at::ScalarType type, int64_t seed) {
+  const bool has_quarters = c10::isFloatingType(type) || c10::isComplexType(type);
+  at::Tensor result = at::arange(c10::multiply_integers(sizes)) * 5 + seed * 7;
+  result = result.remainder(has_quarters ? 17 : 3);
+  if (has_quarters) result = (result - 8).to(at::kFloat) / 4;
+  return result.to(type).reshape(sizes);
+}
 
-          void add(Tensors& all, const at::Tensor& tensor) { all.push_back(tensor); }
-          void add(Tensors& all, const Tensors& more) { all.insert(all.end(), more.begin(), more.end()); }
+void add(Tensors& all, const at::Tensor& tensor) { all.push_back(tensor); }
+void add(Tensors& all, const Tensors& more) { all.insert(all.end(), more.begin(), more.end()); }
 
-          struct Prepared {
-            Tensors visible;
-            Tensors arguments;
-          };
+struct Prepared {
+  Tensors visible;
+  Tensors arguments;
+};
 
-          void show(std::ostream& out, const std::string& name, const Tensors& tensors, bool are_gradients) {
-            for (size_t i = 0; i < tensors.size(); ++i) {
-              const at::Tensor& t = tensors[i];
-              out << name << i << ": ";
-              if (!t.defined()) {
-                out << "undefined\n";
-                continue;
-              }
-              out << t.scalar_type() << t.sizes() << " strides " << t.strides() << " requires_grad "
-                  << t.requires_grad() << " is_leaf " << t.is_leaf() << " is_conj " << t.is_conj();
-              if (!are_gradients) {
-                out << " offset " << t.storage_offset() << " is_view " << t.is_view() << " version "
-                    << t._version() << " storage " << t.storage().nbytes() << " bytes";
-              }
-              std::ostringstream elements;
-              elements.precision(9);
-              elements << t.detach().flatten();
-              std::string line = elements.str();
-              for (char& c : line) c = c == '\n' ? ' ' : c;
-              out << " elements " << line << '\n';
-            }
-          }
+void show(std::ostream& out, const std::string& name, const Tensors& tensors, bool are_gradients) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const at::Tensor& t = tensors[i];
+    out << name << i << ": ";
+    if (!t.defined()) {
+      out << "undefined\n";
+      continue;
+    }
+    out << t.scalar_type() << t.sizes() << " strides " << t.strides() << " requires_grad "
+        << t.requires_grad() << " is_leaf " << t.is_leaf() << " is_conj " << t.is_conj();
+    if (!are_gradients) {
+      out << " offset " << t.storage_offset() << " is_view " << t.is_view() << " version "
+          << t._version() << " storage " << t.storage().nbytes() << " bytes";
+    }
+    std::ostringstream elements;
+    elements.precision(9);
+    elements << t.detach().flatten();
+    std::string line = elements.str();
+    for (char& c : line) c = c == '\n' ? ' ' : c;
+    out << " elements " << line << '\n';
+  }
+}
 
-          void show_all(std::ostream& out, const Prepared& prepared, const Tensors& outputs,
-                        const Tensors& gradients) {
-            Tensors all = prepared.visible;
-            add(all, outputs);
-            show(out, "input ", prepared.visible, false);
-            show(out, "output ", outputs, false);
-            for (size_t i = 0; i < all.size(); ++i) {
-              for (size_t j = 0; j < i; ++j) {
-                if (!all[i].defined() || !all[j].defined()) continue;
-                if (all[i].is_same(all[j])) out << "tensors " << j << " and " << i << " are one\n";
-                if (all[i].is_alias_of(all[j])) out << "tensors " << j << " and " << i << " share storage\n";
-              }
-            }
-            for (const at::Tensor& tensor : prepared.visible) {
-              if (tensor.is_leaf()) show(out, "leaf's gradient ", {tensor.grad()}, true);
-            }
-            show(out, "returned gradient ", gradients, true);
-          }
+void show_all(std::ostream& out, const Prepared& prepared, const Tensors& outputs,
+              const Tensors& gradients) {
+  Tensors all = prepared.visible;
+  add(all, outputs);
+  show(out, "input ", prepared.visible, false);
+  show(out, "output ", outputs, false);
+  for (size_t i = 0; i < all.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (!all[i].defined() || !all[j].defined()) continue;
+      if (all[i].is_same(all[j])) out << "tensors " << j << " and " << i << " are one\n";
+      if (all[i].is_alias_of(all[j])) out << "tensors " << j << " and " << i << " share storage\n";
+    }
+  }
+  for (const at::Tensor& tensor : prepared.visible) {
+    if (tensor.is_leaf()) show(out, "leaf's gradient ", {tensor.grad()}, true);
+  }
+  show(out, "returned gradient ", gradients, true);
+}
 
-          at::Tensor tangent(const at::Tensor& output, char kind) {
-            if (kind == 'e') return at::full({}, 0.5, output.options()).expand(output.sizes());
-            if (kind == 'v')
-              return (at::arange(output.numel()) % 5 - 2).div(4).to(output.options()).view(output.sizes());
-            return at::ones_like(output, output.options().memory_format(at::MemoryFormat::Contiguous));
-          }
+at::Tensor tangent(const at::Tensor& output, char kind) {
+  if (kind == 'e') return at::full({}, 0.5, output.options()).expand(output.sizes());
+  if (kind == 'v')
+    return (at::arange(output.numel()) % 5 - 2).div(4).to(output.options()).view(output.sizes());
+  return at::ones_like(output, output.options().memory_format(at::MemoryFormat::Contiguous));
+}
 
-          // Differentiates the chosen outputs, with respect to the given inputs if there are any.
-          Tensors differentiate(const Tensors& outputs, const std::vector<size_t>& chosen,
-                                char kind, bool keep, const Tensors& inputs) {
-            Tensors roots;
-            Tensors tangents;
-            for (size_t i : chosen) {
-              if (!outputs[i].defined() || !outputs[i].requires_grad()) continue;
-              roots.push_back(outputs[i]);
-              tangents.push_back(tangent(outputs[i], kind));
-            }
-            if (roots.empty()) return {};
-            if (!inputs.empty()) return torch::autograd::grad(roots, inputs, tangents, keep, false, true);
-            torch::autograd::backward(roots, tangents, keep);
-            return {};
-          }
+// Differentiates the chosen outputs, with respect to the given inputs if there are any.
+Tensors differentiate(const Tensors& outputs, const std::vector<size_t>& chosen,
+                      char kind, bool keep, const Tensors& inputs) {
+  Tensors roots;
+  Tensors tangents;
+  for (size_t i : chosen) {
+    if (!outputs[i].defined() || !outputs[i].requires_grad()) continue;
+    roots.push_back(outputs[i]);
+    tangents.push_back(tangent(outputs[i], kind));
+  }
+  if (roots.empty()) return {};
+  if (!inputs.empty()) return torch::autograd::grad(roots, inputs, tangents, keep, false, true);
+  torch::autograd::backward(roots, tangents, keep);
+  return {};
+}
 
-          // Of what the caller made, that which requires grad and has no new history since
-          // `before`.
-          template <class Nodes>
-          Tensors unchanged(const Tensors& visible, const Nodes& before) {
-            Tensors result;
-            for (size_t i = 0; i < visible.size(); ++i)
-              if (visible[i].requires_grad() && visible[i].grad_fn() == before[i])
-                result.push_back(visible[i]);
-            return result;
-          }
+// Of what the caller made, that which requires grad and has no new history since
+// `before`.
+template <class Nodes>
+Tensors unchanged(const Tensors& visible, const Nodes& before) {
+  Tensors result;
+  for (size_t i = 0; i < visible.size(); ++i)
+    if (visible[i].requires_grad() && visible[i].grad_fn() == before[i])
+      result.push_back(visible[i]);
+  return result;
+}
     )source";
 
 /// Comes after the program's own functions.

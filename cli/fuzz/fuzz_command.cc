@@ -112,7 +112,10 @@ ExitCode run(const FuzzCommand& command) {
                                                  [&](const Tally&) { interrupt.check(); });
   print_failures(command, tally);
   if (!command.json.empty()) {
-    write_file(command.json, to_json(tally, command.session.seed).dump(2) + "\n");
+    write_file(command.json,
+               to_json(tally, command.session.seed)
+                       .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+                   "\n");
   }
   fmt::print("{}", to_text(tally));
   return tally.differ == 0 ? ExitCode::kOk : ExitCode::kMismatch;

@@ -18,8 +18,8 @@ void append(const Tensors& tensors, Tensors& all) {
 }  // namespace
 
 const at::Tensor& value_of(const Values& values, Ref ref) {
-  TORCH_CHECK_INDEX(ref.part < values.at(ref.value).size(), "value ", ref.value, " has no part ",
-                    ref.part);
+  TORCH_CHECK_INDEX(ref.value < values.size() && ref.part < values[ref.value].size(), "no value ",
+                    ref.value, " with a part ", ref.part);
   return values[ref.value][ref.part];
 }
 

@@ -52,6 +52,11 @@ void add(const Tally& more, Tally& tally) {
   for (const auto& [name, group] : more.differences) add(name, group, tally.differences);
 }
 
+/// A message cut short may end in half a character.
+std::string to_text(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
 Difference death_of(const ChildEnd& end) {
   return {.kind = "process died of " + end.death,
           .detail = "process died of " + end.death,
@@ -92,7 +97,7 @@ class IsolatedSession {
   ChildEnd run_child(const SessionOptions& batch) {
     return run_in_child([&] {
       const auto note = [&](const Tally& tally) { current_.set(batch.first + tally.programs); };
-      return to_json(run_session(batch, compiler_, note), batch.seed).dump();
+      return to_text(to_json(run_session(batch, compiler_, note), batch.seed));
     });
   }
 
@@ -134,11 +139,11 @@ class IsolatedSession {
 Verdict run_isolated(const Program& program, const Compiler& compiler) {
   const ChildEnd end = run_in_child([&] {
     const Verdict verdict = run_program(program, compiler);
-    nlohmann::json json;
+    nlohmann::ordered_json json;
     if (verdict.difference) {
       json = {{"kind", verdict.difference->kind}, {"detail", verdict.difference->detail}};
     }
-    return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return to_text(json);
   });
   Verdict verdict;
   if (!end.text) {

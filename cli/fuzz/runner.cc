@@ -46,7 +46,7 @@ std::string type_name(const std::exception& error) {
 
 template <class Action>
 std::optional<Thrown> thrown_by(const Action& action) {
-  const auto describe = [](const std::exception& error, std::string text) {
+  const auto describe = [](const std::exception& error, const std::string& text) {
     return Thrown{.type = type_name(error), .line = text.substr(0, text.find('\n'))};
   };
   try {

@@ -13,16 +13,16 @@ namespace foregrad::cli::fuzz {
 
 struct SessionOptions {
   uint64_t seed = 1;
-  uint64_t first = 0;                // the number of the first program
-  std::optional<uint64_t> programs;  // how many; without both limits one session never ends
-  std::optional<double> seconds;
+  uint64_t first = 0;                  // the number of the first program
+  std::optional<uint64_t> programs{};  // how many; without both limits one session never ends
+  std::optional<double> seconds{};
 };
 
 /// Programs that end alike.
 struct Group {
   uint64_t count = 0;
   uint64_t program = 0;  // the first of them
-  std::string detail;    // what was said of that one
+  std::string detail{};  // what was said of that one
 };
 using Groups = std::map<std::string, Group>;
 
@@ -38,8 +38,8 @@ struct Tally {
   uint64_t differ = 0;
   uint64_t eager_threw = 0;  // counted above too
   double seconds = 0;
-  Groups refusals;     // by reason, without what varies; a program may have several
-  Groups differences;  // by kind
+  Groups refusals{};     // by reason, without what varies; a program may have several
+  Groups differences{};  // by kind
 };
 
 /// Returns the beginning of a reason, numbers written as `N` and what stands in backticks as `…`:

@@ -6,46 +6,12 @@
 #include <numeric>
 #include <utility>
 
+#include "graph/overlap.h"
 #include "ops/schema.h"
 
 namespace foregrad {
 
 namespace {
-
-/// Bytes from the start of the storage: the first that a tensor touches, and the one after its
-/// last.
-struct Extent {
-  int64_t begin = 0;
-  int64_t end = 0;
-};
-
-Extent extent_of(const TensorType& type) {
-  const auto item = static_cast<int64_t>(c10::elementSize(type.dtype));
-  if (type.numel() == 0) return {type.storage_offset * item, type.storage_offset * item};
-  int64_t last = type.storage_offset;
-  for (size_t d = 0; d < type.sizes.size(); ++d) last += (type.sizes[d] - 1) * type.strides[d];
-  return {type.storage_offset * item, (last + 1) * item};
-}
-
-/// Marks the bytes of a tensor in a map that begins at byte `begin`; says whether one was marked.
-bool mark(const TensorType& type, int64_t begin, std::vector<bool>& bytes, bool only_look) {
-  const auto item = static_cast<int64_t>(c10::elementSize(type.dtype));
-  std::vector<int64_t> index(type.sizes.size());
-  for (int64_t n = type.numel(); n > 0; --n) {
-    int64_t element = type.storage_offset;
-    for (size_t d = 0; d < index.size(); ++d) element += index[d] * type.strides[d];
-    for (int64_t b = element * item - begin; b < (element + 1) * item - begin; ++b) {
-      if (b < 0 || b >= static_cast<int64_t>(bytes.size())) continue;
-      if (only_look && bytes[b]) return true;
-      bytes[b] = bytes[b] || !only_look;
-    }
-    for (size_t d = index.size(); d-- > 0;) {
-      if (++index[d] < type.sizes[d]) break;
-      index[d] = 0;
-    }
-  }
-  return false;
-}
 
 /// An input with the views that are taken of it.
 class Units {
@@ -125,7 +91,9 @@ class Arranger {
     }
     for (uint32_t i = 0; i < inputs_.size(); ++i) {
       const auto base = inputs_[i].view_of;
-      if (base && is_rewritten[*base]) arrangement_.inputs[i].view_of = base;
+      // A view that was made a leaf has a history of its own.
+      const bool follows = base && inputs_[i].requires_grad == inputs_[*base].requires_grad;
+      if (follows && is_rewritten[*base]) arrangement_.inputs[i].view_of = base;
     }
   }
 
@@ -151,11 +119,11 @@ class Arranger {
     MemorySpan span{.anchor = members.front(), .type = {}};
     span.type.dtype = anchor.type.dtype;
     span.type.device = anchor.type.device;
-    Extent extent = extent_of(anchor.type);
+    ByteExtent extent = extent_of(anchor.type);
     bool has_storage_change = false;
     for (const uint32_t i : members) {
       if (inputs_[i].type.dtype != span.type.dtype) span.type.dtype = at::kByte;
-      const Extent other = extent_of(inputs_[i].type);
+      const ByteExtent other = extent_of(inputs_[i].type);
       extent = {std::min(extent.begin, other.begin), std::max(extent.end, other.end)};
       has_storage_change |= writes_[i].storage;
     }
@@ -181,14 +149,6 @@ class Arranger {
 
 InputWrites any_writes() { return {.data = true, .history = true, .storage = false}; }
 
-bool takes_offsets(const Recording& recording) {
-  return std::ranges::any_of(recording.ops, [](const RecordedOp& op) {
-    return std::ranges::any_of(op.op.schema().arguments(), [](const c10::Argument& argument) {
-      return argument.name() == "storage_offset";
-    });
-  });
-}
-
 std::vector<InputWrites> writes_of(const Recording& recording) {
   std::vector<InputWrites> writes;
   for (const RecordedInput& input : recording.inputs) {
@@ -199,17 +159,6 @@ std::vector<InputWrites> writes_of(const Recording& recording) {
                       .storage = input.seen.storage_changed});
   }
   return writes;
-}
-
-bool overlaps(const TensorType& left, const TensorType& right) {
-  constexpr int64_t kMostElements = 65'536;
-  const Extent a = extent_of(left), b = extent_of(right);
-  if (a.begin >= b.end || b.begin >= a.end || left.numel() == 0 || right.numel() == 0) return false;
-  if (left.numel() > kMostElements || right.numel() > kMostElements) return true;
-  const int64_t begin = std::max(a.begin, b.begin);
-  std::vector<bool> bytes(static_cast<size_t>(std::min(a.end, b.end) - begin));
-  mark(left, begin, bytes, /*only_look=*/false);
-  return mark(right, begin, bytes, /*only_look=*/true);
 }
 
 Arrangement arrange(const std::vector<InputFacts>& inputs, const std::vector<InputWrites>& writes,

@@ -23,9 +23,6 @@ InputWrites any_writes();
 /// Reads from a recording what the call does to each input but view bases and memories.
 std::vector<InputWrites> writes_of(const Recording& recording);
 
-/// Whether an operator takes an absolute offset into the storage.
-bool takes_offsets(const Recording& recording);
-
 /// Arranges the inputs as plainly as their writes allow, from storage, sizes, strides and offset
 /// alone.
 ///
@@ -36,9 +33,5 @@ bool takes_offsets(const Recording& recording);
 /// - If offsets are taken and anything is written, memories are whole storages.
 Arrangement arrange(const std::vector<InputFacts>& inputs, const std::vector<InputWrites>& writes,
                     bool takes_offsets);
-
-/// Whether two tensors over one storage have a byte in common. Exact for tensors of up to 65,536
-/// elements; may say yes of larger ones that interleave.
-bool overlaps(const TensorType& left, const TensorType& right);
 
 }  // namespace foregrad

@@ -98,27 +98,41 @@ class Finder {
 
   // ---- what autograd made of them
 
-  struct Rewrites {
-    uint32_t last = kNoOp;
-    bool by_data = false;  // a write of elements, which is not called again
+  /// The last operator that replaces a tensor's history and is not called again.
+  struct Rewrite {
+    uint32_t op = kNoOp;
+    bool has_history = false;
+    std::vector<ValueId> through;  // views that were written, or read since
   };
+
+  static void add_once(std::vector<ValueId>& values, ValueId value) {
+    if (std::ranges::find(values, value) == values.end()) values.push_back(value);
+  }
 
   void find_rewrites() {
     for (uint32_t i = 0; i < recording_.ops.size(); ++i) {
+      if (!rewrites_.empty() && recording_.ops[i].modes.grad_mode) note_reads(recording_.ops[i]);
+      if (is_called_again_[i]) continue;
       for (const RecordedWrite& write : recording_.ops[i].writes) {
         if (!write.rewritten) continue;
-        Rewrites& rewrites = rewrites_[write.rewritten->index];
-        rewrites.last = i;
-        rewrites.by_data |= !is_called_again_[i];
+        Rewrite& rewrite = rewrites_[write.rewritten->index];
+        rewrite.op = i;
+        rewrite.has_history = write.has_history;
+        if (write.value != *write.rewritten) add_once(rewrite.through, write.value);
       }
     }
   }
 
-  bool joins(ValueId value, bool is_computed) const {
-    if (!recording_.has_history[value.index]) return false;
-    if (is_computed) return true;
-    const auto rewrites = rewrites_.find(value.index);
-    return rewrites != rewrites_.end() && rewrites->second.by_data;
+  /// Reading a view asks it for its history.
+  void note_reads(const RecordedOp& op) {
+    for (const Operand& argument : op.args) {
+      for_each_value(argument, [&](ValueId value) {
+        const auto base = recording_.view_bases.find(value);
+        if (base == recording_.view_bases.end()) return;
+        const auto rewrite = rewrites_.find(base->second.index);
+        if (rewrite != rewrites_.end()) add_once(rewrite->second.through, value);
+      });
+    }
   }
 
   // ---- from the first operator to the last
@@ -173,12 +187,15 @@ class Finder {
     if (slots_[value.index]) return;
     const BaseIndex base{static_cast<uint32_t>(found_.bases.size())};
     const Slot slot = new_slot();
-    found_.bases.push_back({.value = value, .slot = slot, .is_computed = true});
+    found_.bases.push_back({.value = value, .slot = slot, .after_op = i, .is_computed = true});
     give_slot(value, slot, base);
-    const auto rewrites = rewrites_.find(value.index);
-    const bool is_rewritten = rewrites != rewrites_.end() && rewrites->second.last > i;
-    if (joins(value, true) && !is_rewritten)
-      found_.effects.emplace_back(JoinHistory{slot, IntermediateBase{base}});
+    if (const auto version = recording_.first_versions.find(value);
+        version != recording_.first_versions.end())
+      found_.effects.emplace_back(AdvanceVersion{slot, version->second});
+    const auto rewrite = rewrites_.find(value.index);
+    const bool is_rewritten = rewrite != rewrites_.end() && rewrite->second.op > i;
+    if (recording_.starts_with_history[value.index] && !is_rewritten)
+      found_.effects.emplace_back(JoinHistory{slot, IntermediateBase{base}, i});
   }
 
   void call_again(const RecordedOp& op, uint32_t i) {
@@ -221,17 +238,22 @@ class Finder {
 
   void join_after_rewrite(ValueId root, uint32_t i) {
     const std::optional<Slot> slot = slots_[root.index];
-    if (!slot || rewrites_.at(root.index).last != i) return;
-    const auto base = std::ranges::find(found_.bases, root, &BaseInfo::value);
-    if (!joins(root, base != found_.bases.end())) return;
+    const auto found = rewrites_.find(root.index);
+    if (!slot || found == rewrites_.end() || found->second.op != i) return;
+    const Rewrite& rewrite = found->second;
+    if (!rewrite.has_history) return;
     if (const auto input = input_of_.find(root.index); input != input_of_.end()) {
-      found_.effects.emplace_back(JoinHistory{*slot, MutatedInput{input->second}});
-      return;
+      found_.effects.emplace_back(JoinHistory{*slot, MutatedInput{input->second}, i});
+    } else {
+      const auto base = std::ranges::find(found_.bases, root, &BaseInfo::value);
+      const auto index = static_cast<uint32_t>(base - found_.bases.begin());
+      if (base == found_.bases.end())
+        found_.bases.push_back({.value = root, .slot = *slot, .after_op = i, .is_computed = false});
+      found_.effects.emplace_back(JoinHistory{*slot, IntermediateBase{{index}}, i});
     }
-    const auto index = static_cast<uint32_t>(base - found_.bases.begin());
-    if (base == found_.bases.end())
-      found_.bases.push_back({.value = root, .slot = *slot, .is_computed = false});
-    found_.effects.emplace_back(JoinHistory{*slot, IntermediateBase{{index}}});
+    for (const ValueId view : rewrite.through) {
+      if (slots_[view.index]) found_.effects.emplace_back(RefreshHistory{*slots_[view.index]});
+    }
   }
 
   // ---- results
@@ -263,7 +285,7 @@ class Finder {
   std::vector<bool> is_called_again_;       // by operator
   std::unordered_map<uint32_t, InputIndex> input_of_;
   std::map<uint32_t, std::vector<ValueId>> inner_bases_;  // by operator
-  std::unordered_map<uint32_t, Rewrites> rewrites_;       // by ValueId
+  std::unordered_map<uint32_t, Rewrite> rewrites_;        // by ValueId
   std::unordered_map<uint32_t, Source> sources_;          // by Slot
   std::unordered_map<uint32_t, Slot> counter_slots_;      // by the counter's ValueId
   std::unordered_map<uint32_t, size_t> strided_;          // by ValueId: the effect

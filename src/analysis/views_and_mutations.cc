@@ -8,18 +8,12 @@
 
 #include "analysis/arrangement.h"
 #include "analysis/find_effects.h"
+#include "graph/overlap.h"
 #include "graph/refusal.h"
 
 namespace foregrad {
 
 namespace {
-
-bool overlaps_itself(const TensorType& type) {
-  for (size_t d = 0; d < type.sizes.size(); ++d) {
-    if (type.sizes[d] > 1 && type.strides[d] == 0) return true;
-  }
-  return false;
-}
 
 InputInfo info_of(const Recording& recording, uint32_t index) {
   const RecordedInput& input = recording.inputs[index];
@@ -28,6 +22,13 @@ InputInfo info_of(const Recording& recording, uint32_t index) {
     throw Refusal(
         fmt::format("input {}: the function writes it, and several of its elements share memory. "
                     "Expected a tensor that is not expanded.",
+                    index));
+  }
+  if (seen.resized_to && *seen.resized_to != 0 &&
+      (input.memory || input.view_of || seen.before.storage_offset != 0)) {
+    throw Refusal(
+        fmt::format("input {}: the function resizes the storage that it shares. Expected tensors "
+                    "that begin their storage.",
                     index));
   }
   uint32_t counter = 0;
@@ -50,7 +51,8 @@ InputInfo info_of(const Recording& recording, uint32_t index) {
           .creation_meta = input.creation_meta,
           .counter = counter,
           .storage_before = seen.storage_before,
-          .storage_after = seen.storage_after};
+          .storage_after = seen.storage_after,
+          .resized_to = seen.resized_to};
 }
 
 /// Bases and memories are written where the inputs that lie in them are.

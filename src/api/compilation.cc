@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <set>
 #include <unordered_set>
 
 #include "analysis/arrangement.h"
 #include "analysis/views_and_mutations.h"
 #include "capture/input_facts.h"
+#include "capture/record_again.h"
 #include "capture/recorder.h"
 #include "capture/replay.h"
 #include "graph/refusal.h"
@@ -109,10 +111,11 @@ void rehearse_effects(const ViewAndMutationMeta& meta, const Graph& joint) {
   }
 }
 
-std::vector<InputIndex> differentiated_inputs(const Graph& joint) {
+/// The inputs that a gradient may reach. `all`: of those that require grad, where it is not known.
+std::vector<InputIndex> differentiated_inputs(const Graph& joint, bool all) {
   std::vector<InputIndex> inputs;
   for (const GraphOutput& output : joint.outputs) {
-    if (const auto* grad = std::get_if<Grad>(&output.role); grad && output.value)
+    if (const auto* grad = std::get_if<Grad>(&output.role); grad && (output.value || all))
       inputs.push_back(grad->of);
   }
   return inputs;
@@ -154,13 +157,57 @@ Arrangement arrange_for_any_writes(const std::vector<at::Tensor>& arguments) {
   return arrange(facts, std::vector<InputWrites>(arguments.size(), any_writes()), false);
 }
 
-std::vector<Differentiable> masked(const std::vector<Differentiable>& tangents,
-                                   const TangentMask& mask) {
-  std::vector<Differentiable> chosen;
-  for (size_t i = 0; i < tangents.size(); ++i) {
-    if (mask[i]) chosen.push_back(tangents[i]);
+std::vector<TensorType> tangent_types(const Graph& joint) {
+  std::vector<TensorType> types;
+  for (const GraphInput& input : joint.inputs) {
+    if (std::holds_alternative<Tangent>(input.role)) types.push_back(joint.type(input.value));
   }
-  return chosen;
+  return types;
+}
+
+/// Compiles the backward of one forward for any layout of the tangents.
+struct BackwardMaker {
+  std::shared_ptr<const Recording> recording;
+  ViewAndMutationMeta meta;
+  std::vector<Differentiable> tangents;
+  SavedValues saved;
+  std::vector<InputIndex> differentiated;
+
+  Backward operator()(const TangentLayout& layout) const {
+    std::vector<Differentiable> chosen;
+    std::vector<c10::DimVector> strides;
+    for (size_t i = 0; i < tangents.size(); ++i) {
+      if (!layout[i]) continue;
+      chosen.push_back(tangents[i]);
+      strides.push_back(*layout[i]);
+    }
+    JointTrace joint = trace_joint(*recording, meta, chosen, strides);
+    if (joint.gradient_error) {
+      return Backward{
+          .plan = Plan(Graph()), .saved = {}, .tangents = {}, .error = joint.gradient_error};
+    }
+    std::vector<PassRecord> unused;
+    const Graph graph = run_passes(masked_joint_passes(), std::move(joint.graph), unused);
+    return make_backward(run_passes(final_passes(), partition(graph, saved).backward, unused),
+                         differentiated);
+  }
+};
+
+/// What backward needs of forward. If eager's backward throws for all tangents together, it may not
+/// for some of them.
+SavedValues choose_saved(const Compilation& made, const std::vector<Differentiable>& tangents,
+                         bool is_erroneous) {
+  if (!is_erroneous) return choose_saved_values(made.joint);
+  std::set<ValueId> saved;
+  for (const Differentiable& tangent : tangents) {
+    std::vector<PassRecord> unused;
+    JointTrace joint = trace_joint(*made.recording, made.meta, {tangent});
+    if (joint.gradient_error) continue;
+    const SavedValues own =
+        choose_saved_values(run_passes(masked_joint_passes(), std::move(joint.graph), unused));
+    saved.insert(own.begin(), own.end());
+  }
+  return {saved.begin(), saved.end()};
 }
 
 void build(Compilation& made, Stages& stages) {
@@ -170,15 +217,18 @@ void build(Compilation& made, Stages& stages) {
   for (const auto& [op, count] : joint.last_resort_shapes) made.last_resort_shapes[op] += count;
   stages.end("joint");
   rehearse_effects(made.meta, joint.graph);
-  made.joint = run_passes(joint_passes(), std::move(joint.graph), passes);
+  const bool is_erroneous = joint.gradient_error != nullptr;
+  // Which forward values the backwards of some tangents read is not known yet.
+  made.joint = run_passes(is_erroneous ? masked_joint_passes() : joint_passes(),
+                          std::move(joint.graph), passes);
   stages.end("passes");
-  const SavedValues saved = choose_saved_values(made.joint);
+  const SavedValues saved = choose_saved(made, tangents, is_erroneous);
   Partition parts = partition(made.joint, saved);
   stages.end("partition");
   made.forward = run_passes(final_passes(), std::move(parts.forward), passes);
   made.backward = run_passes(final_passes(), std::move(parts.backward), passes);
   stages.end("final passes");
-  const auto differentiated = differentiated_inputs(made.joint);
+  const auto differentiated = differentiated_inputs(made.joint, is_erroneous);
   SpecialisationParts runtime{
       .meta = made.meta,
       .forward = made.forward,
@@ -186,17 +236,11 @@ void build(Compilation& made, Stages& stages) {
       .draws_random = std::ranges::any_of(made.joint.nodes,
                                           [](const Node& node) { return is_random(node.op); }),
       .differentiated = differentiated,
+      .tangents = tangent_types(made.joint),
       .backward = std::nullopt,
-      .make_backward = [recording = made.recording, meta = made.meta, tangents, saved,
-                        differentiated](const TangentMask& mask) {
-        std::vector<PassRecord> unused;
-        JointTrace masked_joint = trace_joint(*recording, meta, masked(tangents, mask));
-        const Graph graph =
-            run_passes(masked_joint_passes(), std::move(masked_joint.graph), unused);
-        return make_backward(run_passes(final_passes(), partition(graph, saved).backward, unused),
-                             differentiated);
-      }};
-  if (!tangents.empty()) runtime.backward = make_backward(made.backward, differentiated);
+      .make_backward = BackwardMaker{made.recording, made.meta, tangents, saved, differentiated}};
+  if (!tangents.empty() && !is_erroneous)
+    runtime.backward = make_backward(made.backward, differentiated);
   made.specialisation = std::make_shared<Specialisation>(std::move(runtime));
   stages.end("plan");
 }

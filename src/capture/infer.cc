@@ -12,6 +12,7 @@
 
 #include <unordered_map>
 
+#include "capture/outside_state.h"
 #include "capture/trace_tensor.h"
 #include "graph/graph.h"
 #include "graph/refusal.h"
@@ -21,25 +22,6 @@
 namespace foregrad {
 
 namespace {
-
-/// Keeps a generator's state over a scope.
-class GeneratorStateGuard {
- public:
-  explicit GeneratorStateGuard(at::Generator generator) : generator_(std::move(generator)) {
-    std::lock_guard lock(generator_.mutex());
-    state_ = generator_.get_state();
-  }
-  GeneratorStateGuard(const GeneratorStateGuard&) = delete;
-  GeneratorStateGuard& operator=(const GeneratorStateGuard&) = delete;
-  ~GeneratorStateGuard() {
-    std::lock_guard lock(generator_.mutex());
-    generator_.set_state(state_);
-  }
-
- private:
-  at::Generator generator_;
-  at::Tensor state_;
-};
 
 /// Calls `change(tensor)` for each tensor in the entry, list entries included, and stores what it
 /// returns.
@@ -139,7 +121,8 @@ ShapeSource infer_results(const c10::OperatorHandle& op, torch::jit::Stack& stac
     try {
       op.callBoxed(&stack);
       return ShapeSource::MetaKernel;
-    } catch (const c10::NotImplementedError&) {
+    } catch (const c10::Error&) {
+      // None, or one that is stricter than the real one, which has the last word.
       stack.resize(begin);
       stack.insert(stack.end(), arguments.begin(), arguments.end());
     }

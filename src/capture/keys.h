@@ -71,6 +71,23 @@ class BelowTracingScope {
   c10::impl::ForceDispatchKeyGuard keys_;
 };
 
+/// While it lives, operators on this thread run as if no trace was on.
+class OutsideTracingScope {
+ public:
+  OutsideTracingScope() : keys_(included(), excluded()) {}
+
+ private:
+  static c10::DispatchKeySet included() {
+    return c10::impl::tls_local_dispatch_key_set().included_ - kTracingKeys;
+  }
+  static c10::DispatchKeySet excluded() {
+    return (c10::impl::tls_local_dispatch_key_set().excluded_ -
+            c10::DispatchKeySet(c10::DispatchKey::BackendSelect)) |
+           kTracingKeys;
+  }
+  c10::impl::ForceDispatchKeyGuard keys_;
+};
+
 /// While it lives, the front key does not see operators on this thread.
 class BelowFrontScope {
  public:

@@ -2,8 +2,10 @@
 // gradients and data of the caller's tensors. Each is noticed and put back.
 #pragma once
 
+#include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -27,6 +29,25 @@ class ModeGuard {
  private:
   ModeState modes_ = current_modes();
   bool autocast_cache_;
+};
+
+/// Keeps a generator's state over a scope.
+class GeneratorStateGuard {
+ public:
+  explicit GeneratorStateGuard(at::Generator generator) : generator_(std::move(generator)) {
+    std::lock_guard lock(generator_.mutex());
+    state_ = generator_.get_state();
+  }
+  GeneratorStateGuard(const GeneratorStateGuard&) = delete;
+  GeneratorStateGuard& operator=(const GeneratorStateGuard&) = delete;
+  ~GeneratorStateGuard() {
+    std::lock_guard lock(generator_.mutex());
+    generator_.set_state(state_);
+  }
+
+ private:
+  at::Generator generator_;
+  at::Tensor state_;
 };
 
 /// The default generator's state when tracing begins: no traced operator draws from it.

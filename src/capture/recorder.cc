@@ -21,10 +21,11 @@
 #include <unordered_set>
 #include <utility>
 
-#include "capture/call_again.h"
 #include "capture/input_facts.h"
 #include "capture/keys.h"
+#include "capture/operator_checks.h"
 #include "capture/outside_state.h"
+#include "capture/record_again.h"
 #include "capture/stand_in.h"
 #include "capture/trace_tensor.h"
 #include "capture/tracer.h"
@@ -51,6 +52,8 @@ torch::autograd::Edge history_of(const at::Tensor& root) {
   return root.requires_grad() ? torch::autograd::impl::gradient_edge(root)
                               : torch::autograd::Edge();
 }
+
+bool has_history(const at::Tensor& root) { return root.requires_grad() && !root.is_leaf(); }
 
 void refuse_unsupported_tensor(const at::Tensor& tensor, const std::string& where) {
   const bool is_plain = tensor.layout() == at::kStrided && tensor.device().is_cpu() &&
@@ -115,6 +118,8 @@ class Recorder {
     TensorType type;
     int64_t traced_offset = 0;
     c10::Storage first_storage{};  // the functional storage that it lay in first
+    size_t order = SIZE_MAX;       // among inputs of its kind; those that are found late come last
+    size_t storage_bytes = 0;      // of `first_storage`
     bool is_named = false;         // an operator got the caller's tensor itself
     bool is_written = false;
     bool storage_changed = false;
@@ -140,6 +145,9 @@ class Recorder {
   ValueId number(const at::Tensor& tensor);
   ValueId value_of(const at::Tensor& tensor, const c10::OperatorHandle& op);
   Operand take(const c10::IValue& entry, const c10::OperatorHandle& op);
+  void note_flag(const at::Tensor& tensor);
+  void note_own_flag(const at::Tensor& view);
+  void set_flag(ValueId value, bool requires_grad);
   Operand give(const c10::IValue& entry);
   void note_origins(const RecordedOp& op);
   RecordedWrite note_write(const Written& before, const c10::OperatorHandle& op);
@@ -154,6 +162,8 @@ class Recorder {
   Recording recording_;
   std::vector<Lift> lifts_;
   TensorWatch watch_;
+  std::vector<bool> requires_grad_;  // by ValueId, as last seen; of tensors that are no views
+  std::vector<const c10::StorageImpl*> storages_;  // by ValueId, as operators left them
   std::vector<at::Tensor> kept_;  // a freed tensor's address would be taken for another value
   std::unordered_map<const c10::TensorImpl*, size_t> lift_of_;  // by the real tensor
   std::unordered_map<const c10::TensorImpl*, ValueId> by_identity_;
@@ -170,8 +180,12 @@ thread_local Recorder* Recorder::current = nullptr;
 size_t Recorder::add_lift(Lift lift) {
   const size_t index = lifts_.size();
   lift.first_storage = lift.stand_in.storage();
+  lift.storage_bytes = lift.first_storage.nbytes();
   lift.traced_offset = lift.stand_in.storage_offset();
   if (lift.real.defined()) {
+    // What `as_strided` may reach.
+    if (!lift.memory && !lift.view_of)
+      traced_inside(lift.stand_in)->meta().storage().set_nbytes(lift.real.storage().nbytes());
     lift_of_.emplace(lift.real.unsafeGetTensorImpl(), index);
     watch_.watch_data(lift.real);
     share_counter(lift.real, lift.stand_in);
@@ -209,7 +223,7 @@ size_t Recorder::lift_alone(const at::Tensor& real, const InputRole& role) {
 void Recorder::place(const InputSet& inputs, uint32_t number, const InputRole& role) {
   const at::Tensor& real = inputs.tensors[number];
   const Placement placement = request_.arrangement.of(number);
-  Lift lift{.real = real, .stand_in = {}, .role = role, .type = type_of(real)};
+  Lift lift{.real = real, .stand_in = {}, .role = role, .type = type_of(real), .order = number};
   if (placement.view_of) {
     const Lift& base =
         lifts_[lift_of_.at(inputs.tensors[*placement.view_of].unsafeGetTensorImpl())];
@@ -320,16 +334,59 @@ void Recorder::lift_entry(c10::IValue& entry, const c10::OperatorHandle& op) {
   }
 }
 
+/// `requires_grad_` and `set_requires_grad` call no operator: one is recorded in their place,
+/// before the next operator that may tell.
+void Recorder::note_flag(const at::Tensor& tensor) {
+  note_own_flag(tensor);
+  const at::Tensor root = tensor.is_view() ? base_of(tensor) : tensor;
+  const auto known = by_identity_.find(root.unsafeGetTensorImpl());
+  if (known == by_identity_.end()) return;
+  const bool requires_grad = root.requires_grad();
+  if (requires_grad_[known->second.index] == requires_grad || !root.is_leaf()) return;
+  set_flag(known->second, requires_grad);
+}
+
+/// A view may be made a leaf of its own, though its base requires no grad.
+void Recorder::note_own_flag(const at::Tensor& view) {
+  if (!view.is_view() || !view.requires_grad() || view._base().requires_grad()) return;
+  const auto known = by_identity_.find(view.unsafeGetTensorImpl());
+  if (known != by_identity_.end() && !requires_grad_[known->second.index])
+    set_flag(known->second, true);
+}
+
+void Recorder::set_flag(ValueId value, bool requires_grad) {
+  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::requires_grad_", "");
+  requires_grad_[value.index] = requires_grad;
+  RecordedOp recorded{.op = op,
+                      .args = {value, c10::IValue(requires_grad)},
+                      .results = {value},
+                      .modes = current_modes(),
+                      .history = requires_grad ? 0U : 2U};
+  recorded.writes.push_back({.value = value,
+                             .counter = value,
+                             .version_advance = 0,
+                             .rewritten = std::nullopt,
+                             .has_history = false,
+                             .data = false,
+                             .storage = false});
+  recording_.ops.push_back(std::move(recorded));
+}
+
 ValueId Recorder::number(const at::Tensor& tensor) {
   auto [found, is_new] = by_identity_.try_emplace(tensor.unsafeGetTensorImpl());
   if (is_new) {
     found->second = ValueId{recording_.value_count++};
     kept_.push_back(tensor);
+    storages_.push_back(tensor.storage().unsafeGetStorageImpl());
+    requires_grad_.push_back(tensor.requires_grad());
+    recording_.starts_with_history.push_back(!tensor.is_view() && has_history(tensor));
     const ValueId value = found->second;
     const auto [counter, is_new_counter] =
         by_counter_.try_emplace(version_counter_identity(tensor), value);
     if (!is_new_counter) recording_.counters.emplace(value, counter->second);
     if (tensor.is_view()) recording_.view_bases.emplace(value, number(base_of(tensor)));
+    if (is_new_counter && tensor._version() > 0)
+      recording_.first_versions.emplace(value, static_cast<uint32_t>(tensor._version()));
     // The recursion may have moved it.
     if (const auto* traced = traced_inside(tensor)) by_traced_value_[traced->value().index] = value;
     return value;
@@ -415,19 +472,25 @@ RecordedWrite Recorder::note_write(const Written& before, const c10::OperatorHan
                       .counter = by_counter_.at(version_counter_identity(tensor)),
                       .version_advance = 0,
                       .rewritten = std::nullopt,
+                      .has_history = false,
                       .data = storage.generation() != before.generation,
                       .storage = false};
   if (write.data && tensor._version() == before.version)
     torch::autograd::impl::bump_version(tensor);
   generations_seen_[&storage] += storage.generation() - before.generation;
   write.version_advance = static_cast<uint32_t>(tensor._version()) - before.version;
-  if (!(history_of(before.root) == before.edge)) write.rewritten = number(before.root);
+  if (!(history_of(before.root) == before.edge)) {
+    write.rewritten = number(before.root);
+    write.has_history = has_history(before.root);
+    requires_grad_[write.rewritten->index] = before.root.requires_grad();
+  }
   const TensorType now = type_of(tensor);
   const auto* wrapper = functional::unsafeGetFunctionalWrapper(tensor);
   write.storage = tensor.storage().unsafeGetStorageImpl() != &storage ||
                   const_cast<at::FunctionalTensorWrapper*>(wrapper)->storage_changed_counter() !=
                       before.storage_changes ||
                   now.numel() != before.type.numel();
+  storages_[value.index] = tensor.storage().unsafeGetStorageImpl();
   const auto origin = origins_.find(value.index);
   if (write.storage && origin != origins_.end() && lifts_[origin->second].stand_in.is_same(tensor))
     lifts_[origin->second].storage_changed = true;
@@ -458,7 +521,9 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
     lift_entry(stack[i], op);
     recorded.args.push_back(take(stack[i], op));
     for_each_tensor(stack[i], [&](const at::Tensor& tensor) {
-      if (functional::isFunctionalTensor(tensor)) fold_history(recorded.history, tensor);
+      if (!tensor.defined() || !functional::isFunctionalTensor(tensor)) return;
+      note_flag(tensor);
+      fold_history(recorded.history, tensor);
     });
     if (!is_written(op, i - begin)) continue;
     for_each_tensor(stack[i], [&](const at::Tensor& tensor) {
@@ -476,7 +541,21 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
                functional::unsafeGetFunctionalWrapper(tensor)->storage_changed_counter()});
     });
   }
+  struct Unwritten {
+    at::Tensor tensor;
+    uint32_t version;
+    size_t generation;
+  };
+  std::vector<Unwritten> unwritten;
+  for (size_t i = begin; i < stack.size(); ++i) {
+    if (is_written(op, i - begin) || !stack[i].isTensor()) continue;
+    const at::Tensor& tensor = stack[i].toTensor();
+    if (!tensor.defined() || !functional::isFunctionalTensor(tensor)) continue;
+    unwritten.push_back({tensor, static_cast<uint32_t>(tensor._version()),
+                         functional_storage(tensor.storage()).generation()});
+  }
   const bool writes = is_mutating(op);
+  if (!written.empty() && !op.hasTag(at::Tag::inplace_view)) check_overlap(op, stack);
   op.callBoxed(&stack);
   std::unordered_set<uint32_t> counted;
   for (const Written& before : written) {
@@ -484,6 +563,23 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
     if (!counted.insert(write.counter.index).second) write.version_advance = 0;
     recorded.writes.push_back(write);
   }
+  // A composite operator may write what its schema does not say: train-mode batch norm.
+  for (const auto& [tensor, version, generation] : unwritten) {
+    const auto advance = static_cast<uint32_t>(tensor._version()) - version;
+    const bool data = functional_storage(tensor.storage()).generation() != generation;
+    if (advance == 0 && !data) continue;
+    const ValueId value = number(tensor);
+    const ValueId counter = by_counter_.at(version_counter_identity(tensor));
+    recorded.writes.push_back(
+        {.value = value,
+         .counter = counter,
+         .version_advance = counted.insert(counter.index).second ? advance : 0,
+         .rewritten = std::nullopt,
+         .has_history = false,
+         .data = true,
+         .storage = false});
+  }
+  if (written.empty() && unwritten.empty()) give_version(op, recorded.args, stack);
   bool gives_tensors = false;
   for (size_t i = begin; i < stack.size(); ++i) {
     recorded.results.push_back(give(stack[i]));
@@ -532,7 +628,11 @@ InputObservation Recorder::observe(const Lift& lift) {
                         .counter = by_counter_.at(version_counter_identity(now)),
                         .storage_before = storage_number(lift.first_storage),
                         .storage_after = storage_number(now.storage())};
-  seen.after.storage_offset += lift.type.storage_offset - lift.traced_offset;
+  if (is_real) seen.storage_bytes = static_cast<int64_t>(lift.real.storage().nbytes());
+  if (lift.first_storage.nbytes() != lift.storage_bytes)
+    seen.resized_to = static_cast<int64_t>(lift.first_storage.nbytes());
+  // A written value begins anywhere; the effects move an input as eager does.
+  seen.after.storage_offset = lift.type.storage_offset;
   return seen;
 }
 
@@ -546,7 +646,8 @@ std::vector<RecordedInput> Recorder::make_inputs() {
   };
   std::vector<size_t> order(lifts_.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::ranges::stable_sort(order, {}, [&](size_t i) { return rank(lifts_[i].role); });
+  std::ranges::stable_sort(
+      order, {}, [&](size_t i) { return std::pair(rank(lifts_[i].role), lifts_[i].order); });
   std::vector<InputIndex> index_of(lifts_.size());
   for (uint32_t i = 0; i < order.size(); ++i) index_of[order[i]] = {i};
   const auto index = [&](std::optional<size_t> lift) {
@@ -574,7 +675,16 @@ std::vector<RecordedInput> Recorder::make_inputs() {
 
 void Recorder::check_outside_changes() {
   watch_.refuse_changes();
-  for (const at::Tensor& tensor : kept_) {
+  for (size_t i = 0; i < kept_.size(); ++i) {
+    const at::Tensor& tensor = kept_[i];
+    note_flag(tensor);
+    if (functional::isFunctionalTensor(tensor) &&
+        tensor.storage().unsafeGetStorageImpl() != storages_[i]) {
+      throw Refusal(
+          fmt::format("the function gives a tensor `{}` other data by `set_data`, which is not "
+                      "supported. Expected writes in place, or `set_`.",
+                      to_text(type_of(tensor))));
+    }
     const auto* meta = torch::autograd::impl::get_autograd_meta(tensor);
     if (meta && (!meta->hooks_.empty() || meta->retains_grad_)) {
       throw Refusal(
@@ -617,11 +727,6 @@ Recording Recorder::finish(const std::vector<at::Tensor>& outputs) {
     recording_.outputs.push_back({seen});
   }
   recording_.inputs = make_inputs();
-  recording_.has_history.resize(recording_.value_count);
-  for (const at::Tensor& tensor : kept_) {
-    if (!tensor.is_view() && tensor.requires_grad() && !tensor.is_leaf())
-      recording_.has_history[by_identity_.at(tensor.unsafeGetTensorImpl()).index] = true;
-  }
   return std::move(recording_);
 }
 
@@ -652,16 +757,6 @@ class CurrentRecorder {
 };
 
 }  // namespace
-
-std::vector<at::Tensor> distinct_tensors(const std::vector<at::Tensor>& tensors) {
-  std::vector<at::Tensor> distinct;
-  std::unordered_set<const c10::TensorImpl*> seen;
-  for (const at::Tensor& tensor : tensors) {
-    if (tensor.defined() && seen.insert(tensor.unsafeGetTensorImpl()).second)
-      distinct.push_back(tensor);
-  }
-  return distinct;
-}
 
 RecordResult record(const RecordRequest& request) {
   if (is_tracing()) throw Refusal("a trace can't begin inside a trace of the same thread");
@@ -697,32 +792,6 @@ RecordResult record(const RecordRequest& request) {
   RecordResult result{.recording = recorder.finish(outputs), .last_resort_shapes = {}};
   result.recording.default_dtype = c10::get_default_dtype_as_scalartype();
   result.last_resort_shapes = tracer.last_resort_shapes();
-  return result;
-}
-
-RecordResult record_again(const Recording& recording, RecordRequest request) {
-  const std::vector<at::Tensor> arguments = distinct_tensors(request.arguments);
-  request.run = [&](const std::vector<at::Tensor>&) {
-    std::vector<at::Tensor> values(recording.value_count);
-    const Recorder& recorder = *Recorder::current;
-    for (size_t i = 0; i < recording.inputs.size(); ++i) {
-      const RecordedInput& input = recording.inputs[i];
-      if (std::holds_alternative<UserInput>(input.role)) {
-        values[input.value.index] = recorder.stand_in_of(arguments[i]);
-      } else if (std::holds_alternative<Lifted>(input.role)) {
-        values[input.value.index] = recorder.stand_in_of(input.tensor);
-      }
-    }
-    for (const RecordedOp& op : recording.ops) call_again(op, values);
-    std::vector<at::Tensor> outputs;
-    for (const RecordedOutput& output : recording.outputs)
-      outputs.push_back(output.seen.defined ? values[output.seen.value->index] : at::Tensor());
-    return outputs;
-  };
-  RecordResult result = record(request);
-  // An argument that the function also captured arrives as a stand-in here.
-  for (size_t i = 0; i < arguments.size(); ++i)
-    result.recording.inputs[i].tensor = recording.inputs[i].tensor;
   return result;
 }
 

@@ -46,13 +46,6 @@ struct RecordResult {
 /// reaches the caller unchanged. Throws `Refusal` for programs that a recording can't hold.
 RecordResult record(const RecordRequest& request);
 
-/// Records a recorded function again without calling it, from its operators. `request.run` is not
-/// used.
-RecordResult record_again(const Recording& recording, RecordRequest request);
-
-/// Returns the tensors that are defined, each once, in order.
-std::vector<at::Tensor> distinct_tensors(const std::vector<at::Tensor>& tensors);
-
 /// Whether this thread is recording or replaying: a compiled function called now runs as part of
 /// that trace.
 bool is_tracing();

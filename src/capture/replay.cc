@@ -11,6 +11,7 @@
 #include "capture/call_again.h"
 #include "capture/keys.h"
 #include "capture/stand_in.h"
+#include "capture/trace_tensor.h"
 #include "capture/tracer.h"
 #include "graph/refusal.h"
 
@@ -37,22 +38,35 @@ class DefaultDtype {
 class JointReplay {
  public:
   JointReplay(const Recording& recording, const ViewAndMutationMeta& meta)
-      : recording_(recording), meta_(meta), tracer_(Tracer::Keep::Nodes) {}
+      : recording_(recording),
+        meta_(meta),
+        tracer_(Tracer::Keep::Nodes),
+        takes_offsets_(takes_offsets(recording)),
+        base_storages_(meta.bases.size()) {
+    for (const Effect& effect : meta.effects) {
+      if (const auto* join = std::get_if<JoinHistory>(&effect)) joins_.push_back(join);
+    }
+  }
 
-  JointTrace run(const std::vector<Differentiable>& tangents) {
+  JointTrace run(const std::vector<Differentiable>& tangents,
+                 const std::vector<c10::DimVector>& strides) {
     DefaultDtype default_dtype(recording_.default_dtype);
     Tracer::Scope tracing(tracer_);
     TracingScope scope(TracingScope::Level::Replaying);
     make_primals();
-    for (const RecordedOp& op : recording_.ops) replay(op);
+    for (uint32_t i = 0; i < recording_.ops.size(); ++i) {
+      replay(recording_.ops[i]);
+      keep_histories(i);
+    }
     for (const OutputRole& role : meta_.forward_outputs()) {
       tracer_.graph().outputs.push_back({output_value(role), role});
     }
     check_outputs();
     tracer_.set_phase(Phase::Backward);
-    take_gradients(tangents);
+    take_gradients(tangents, strides);
     return {.graph = std::move(tracer_.graph()),
-            .last_resort_shapes = tracer_.last_resort_shapes()};
+            .last_resort_shapes = tracer_.last_resort_shapes(),
+            .gradient_error = gradient_error_};
   }
 
  private:
@@ -73,6 +87,9 @@ class JointReplay {
   void place(uint32_t i) {
     const RecordedInput& input = recording_.inputs[i];
     const auto& seen = input.seen;
+    TensorType type = seen.before;
+    // Unless the function tells, a graph holds wherever in its storage an input begins.
+    if (!takes_offsets_) type.storage_offset = 0;
     at::Tensor primal;
     if (input.view_of) {
       const RecordedInput& base = recording_.inputs[input.view_of->index];
@@ -83,8 +100,10 @@ class JointReplay {
           place_in_memory(values_[recording_.inputs[input.memory->index].value.index], seen.before,
                           seen.traced_offset, seen.requires_grad_before, seen.is_leaf);
     } else {
-      primal =
-          make_stand_in(tracer_, seen.before, input.role, seen.requires_grad_before, seen.is_leaf);
+      primal = make_stand_in(tracer_, type, input.role, seen.requires_grad_before, seen.is_leaf);
+    }
+    if (takes_offsets_ && seen.storage_bytes > 0 && !input.view_of && !input.memory) {
+      traced_inside(primal)->meta().storage().set_nbytes(static_cast<size_t>(seen.storage_bytes));
     }
     if (const auto counter = recording_.counters.find(input.value);
         counter != recording_.counters.end() && values_[counter->second.index].defined()) {
@@ -94,6 +113,19 @@ class JointReplay {
     if (!input.view_of && seen.requires_grad_before)
       edges_[i] = torch::autograd::impl::gradient_edge(primal);
     values_[input.value.index] = std::move(primal);
+  }
+
+  /// What joins the history of a tensor is the history that it has at that place.
+  void keep_histories(uint32_t op) {
+    for (size_t b = 0; b < meta_.bases.size(); ++b) {
+      if (meta_.bases[b].after_op == op)
+        base_storages_[b] = values_[meta_.bases[b].value.index].storage();
+    }
+    for (; next_join_ < joins_.size() && joins_[next_join_]->after_op == op; ++next_join_) {
+      const at::Tensor& tensor = tensor_of(joins_[next_join_]->as);
+      joined_.emplace_back(joins_[next_join_]->as,
+                           History{type_of(tensor), torch::autograd::impl::gradient_edge(tensor)});
+    }
   }
 
   void replay(const RecordedOp& recorded) {
@@ -132,8 +164,12 @@ class JointReplay {
   /// Inputs are written back as they lay, and bases given as they were made: the effects change
   /// their sizes afterwards.
   std::optional<ValueId> output_value(const OutputRole& role) const {
+    // A base may have been given another storage since.
+    if (const auto* base = std::get_if<IntermediateBase>(&role))
+      return traced_memory(base_storages_[base->base.index]);
     const at::Tensor& tensor = tensor_of(*differentiable_of(role));
-    return std::holds_alternative<UserOutput>(role) ? traced_value(tensor) : traced_memory(tensor);
+    return std::holds_alternative<UserOutput>(role) ? traced_value(tensor)
+                                                    : traced_memory(tensor.storage());
   }
 
   void check_outputs() const {
@@ -141,8 +177,9 @@ class JointReplay {
       const auto& seen = recording_.outputs[i].seen;
       if (!seen.defined) continue;
       const at::Tensor& replayed = values_[seen.value->index];
-      if (replayed.requires_grad() == seen.requires_grad && type_of(replayed) == seen.type)
-        continue;
+      TensorType type = type_of(replayed);
+      if (!takes_offsets_) type.storage_offset = seen.type.storage_offset;
+      if (replayed.requires_grad() == seen.requires_grad && type == seen.type) continue;
       throw Refusal(fmt::format(
           "output {}: a replay of the recorded operators gives `{}`{}, the function gave `{}`{}. "
           "Expected a function whose "
@@ -153,29 +190,57 @@ class JointReplay {
     }
   }
 
-  void take_gradients(const std::vector<Differentiable>& tangents) {
+  struct History {
+    TensorType type;
+    torch::autograd::Edge edge;
+  };
+  History history_of(const Differentiable& role) const {
+    for (const auto& [joined, history] : joined_) {
+      if (joined == role) return history;
+    }
+    const at::Tensor& output = tensor_of(role);
+    return {type_of(output), torch::autograd::impl::gradient_edge(output)};
+  }
+
+  void take_gradients(const std::vector<Differentiable>& tangents,
+                      const std::vector<c10::DimVector>& strides) {
     torch::autograd::edge_list roots;
     torch::autograd::variable_list root_grads;
     for (const Differentiable& of : tangents) {
-      const at::Tensor& output = tensor_of(of);
-      root_grads.push_back(make_tangent(tracer_, type_of(output), of));
-      roots.push_back(torch::autograd::impl::gradient_edge(output));
+      History history = history_of(of);
+      TensorType& type = history.type;
+      type.storage_offset = 0;
+      type.is_conj = type.is_neg = false;
+      if (!strides.empty()) type.strides = strides[root_grads.size()];
+      root_grads.push_back(make_tangent(tracer_, type, of));
+      roots.push_back(std::move(history.edge));
     }
     torch::autograd::edge_list wanted;
     for (uint32_t i = 0; i < edges_.size(); ++i) {
       // `requires_grad_` in the function makes it a leaf to the operators that follow.
       const RecordedInput& input = recording_.inputs[i];
-      if (!edges_[i].is_valid() && input.seen.requires_grad_after && input.seen.is_leaf_after)
+      // One that is given another storage gets another accumulator.
+      const bool is_late = !edges_[i].is_valid() || input.seen.storage_changed;
+      if (is_late && input.seen.requires_grad_after && input.seen.is_leaf_after && !input.view_of)
         edges_[i] = torch::autograd::impl::gradient_edge(values_[input.value.index]);
     }
     for (const auto& edge : edges_) {
       if (edge.is_valid()) wanted.push_back(edge);
     }
     torch::autograd::variable_list grads(wanted.size());
+    auto& nodes = tracer_.graph().nodes;
+    const auto forward_nodes = static_cast<ptrdiff_t>(nodes.size());
     if (!roots.empty() && !wanted.empty()) {
-      grads = torch::autograd::Engine::get_default_engine().execute(
-          roots, root_grads, /*keep_graph=*/false, /*create_graph=*/false,
-          /*accumulate_grad=*/false, wanted);
+      try {
+        grads = torch::autograd::Engine::get_default_engine().execute(
+            roots, root_grads, /*keep_graph=*/false, /*create_graph=*/false,
+            /*accumulate_grad=*/false, wanted);
+      } catch (const Refusal&) {
+        throw;
+      } catch (const c10::Error&) {
+        gradient_error_ = std::current_exception();
+        nodes.erase(nodes.begin() + forward_nodes, nodes.end());
+      }
     }
     size_t next = 0;
     for (uint32_t i = 0; i < edges_.size(); ++i) {
@@ -187,7 +252,13 @@ class JointReplay {
   const Recording& recording_;
   const ViewAndMutationMeta& meta_;
   Tracer tracer_;
-  std::vector<at::Tensor> values_;                    // by the recording's values
+  bool takes_offsets_;
+  std::vector<c10::Storage> base_storages_;  // by BaseIndex: the storage that it was made in
+  std::vector<at::Tensor> values_;           // by the recording's values
+  std::vector<const JoinHistory*> joins_;    // in order
+  size_t next_join_ = 0;
+  std::vector<std::pair<Differentiable, History>> joined_;
+  std::exception_ptr gradient_error_;
   std::vector<torch::autograd::Edge> edges_;          // by input: where its history begins
   std::unordered_map<uint32_t, ValueId> view_bases_;  // `Recording::view_bases`
 };
@@ -195,8 +266,9 @@ class JointReplay {
 }  // namespace
 
 JointTrace trace_joint(const Recording& recording, const ViewAndMutationMeta& meta,
-                       const std::vector<Differentiable>& tangents) {
-  return JointReplay(recording, meta).run(tangents);
+                       const std::vector<Differentiable>& tangents,
+                       const std::vector<c10::DimVector>& strides) {
+  return JointReplay(recording, meta).run(tangents, strides);
 }
 
 }  // namespace foregrad

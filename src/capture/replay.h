@@ -1,6 +1,7 @@
 // Replays a recording into a joint graph of forward and backward.
 #pragma once
 
+#include <exception>
 #include <map>
 #include <string>
 #include <vector>
@@ -13,6 +14,9 @@ namespace foregrad {
 struct JointTrace {
   Graph graph;
   std::map<std::string, uint32_t> last_resort_shapes;  // operator and how often
+  /// What autograd threw when it took the gradients, as it does in eager's backward; then they are
+  /// all undefined.
+  std::exception_ptr gradient_error{};
 };
 
 /// Replays the recording under functionalization and autograd, then takes the gradients of
@@ -23,7 +27,9 @@ struct JointTrace {
 /// where autograd leaves it so. The gradient is with respect to the value before the call. Value
 /// ids of the forward part do not depend on `tangents`. Throws `Refusal` if the replay does not do
 /// what the recorded run did.
+/// `strides`: of the tangents; as of what they belong to if there are none.
 JointTrace trace_joint(const Recording& recording, const ViewAndMutationMeta& meta,
-                       const std::vector<Differentiable>& tangents);
+                       const std::vector<Differentiable>& tangents,
+                       const std::vector<c10::DimVector>& strides = {});
 
 }  // namespace foregrad

@@ -125,12 +125,11 @@ std::optional<ValueId> traced_value(const at::Tensor& wrapper) {
   return traced->value();
 }
 
-ValueId traced_memory(const at::Tensor& wrapper) {
-  at::functionalization::impl::sync(wrapper);
-  auto* storage = static_cast<at::functionalization::FunctionalStorageImpl*>(
-      wrapper.storage().unsafeGetStorageImpl());
-  storage->apply_updates();
-  const TraceTensorImpl* traced = as_trace_tensor(storage->base());
+ValueId traced_memory(const c10::Storage& storage) {
+  auto* memory =
+      static_cast<at::functionalization::FunctionalStorageImpl*>(storage.unsafeGetStorageImpl());
+  memory->apply_updates();
+  const TraceTensorImpl* traced = as_trace_tensor(memory->base());
   TORCH_INTERNAL_ASSERT(traced, "a memory of the trace holds no traced value");
   return traced->value();
 }

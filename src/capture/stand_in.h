@@ -35,8 +35,8 @@ at::Tensor make_tangent(Tracer& tracer, const TensorType& type, const Differenti
 /// undefined tensors. Throws if the tensor holds no traced value.
 std::optional<ValueId> traced_value(const at::Tensor& wrapper);
 
-/// Returns the graph's value of the whole memory that the wrapper lies in, as the tensor that owns
-/// it was made, pending writes applied.
-ValueId traced_memory(const at::Tensor& wrapper);
+/// Returns the graph's value of the whole memory of wrappers, as the tensor that owns it was made,
+/// pending writes applied.
+ValueId traced_memory(const c10::Storage& storage);
 
 }  // namespace foregrad

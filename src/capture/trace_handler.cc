@@ -34,7 +34,7 @@ class TracedCall {
     find_what_it_takes();
     const bool is_helper = takes_tensors_ ? !takes_traced_ : asks_for_meta_device_;
     if (is_helper) {
-      op_.callBoxed(&stack_);
+      run_helper();
       return;
     }
     std::vector<Operand> args;
@@ -61,6 +61,26 @@ class TracedCall {
   }
 
  private:
+  /// Functionalization tries writes on meta tensors, for errors of shapes. Where an operator has no
+  /// Meta kernel there is nothing to learn, and what was written is what it gives.
+  void run_helper() {
+    if (!is_mutating(op_)) {
+      op_.callBoxed(&stack_);
+      return;
+    }
+    const torch::jit::Stack arguments(stack_.begin() + static_cast<ptrdiff_t>(begin_),
+                                      stack_.end());
+    try {
+      op_.callBoxed(&stack_);
+    } catch (const c10::NotImplementedError&) {
+      stack_.resize(begin_);
+      for (size_t i = 0; i < arguments.size(); ++i) {
+        if (is_written(op_, i) && stack_.size() < begin_ + op_.schema().returns().size())
+          stack_.push_back(arguments[i]);
+      }
+    }
+  }
+
   void find_what_it_takes() {
     auto look_at = [&](const at::Tensor& tensor) {
       if (!tensor.defined()) return;

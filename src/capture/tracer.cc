@@ -1,6 +1,7 @@
 #include "capture/tracer.h"
 
 #include "capture/registration.h"
+#include "capture/strided_views.h"
 #include "capture/trace_tensor.h"
 #include "capture/undeclared_writes.h"
 
@@ -20,6 +21,7 @@ Tracer::Tracer(Keep keep) : keeps_nodes_(keep == Keep::Nodes) {
   // Naming it here keeps the handlers in a program that links this library statically.
   TORCH_INTERNAL_ASSERT(registered_operators() > 0, "the trace key has no handlers");
   keep_undeclared_writes();
+  keep_strided_views();
 }
 
 Tracer* Tracer::current() { return current_tracer; }

@@ -33,6 +33,10 @@ std::string write(const JoinHistory& join) {
   return fmt::format("%{}: the call is its history, as {}", join.slot.index, to_text(join.as));
 }
 
+std::string write(const RefreshHistory& refresh) {
+  return fmt::format("%{}: takes its base's history", refresh.slot.index);
+}
+
 }  // namespace
 
 bool operator==(const CallAgain& left, const CallAgain& right) {

@@ -19,7 +19,7 @@ namespace foregrad {
 /// Numbers a tensor that the effects touch: inputs first, by InputIndex.
 struct Slot {
   uint32_t index = 0;
-  auto operator<=>(const Slot&) const = default;
+  auto operator<=>(const Slot&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// Calls an operator of the recording. The values among its operands are slots.
@@ -48,10 +48,18 @@ struct AdvanceVersion {
 struct JoinHistory {
   Slot slot;
   Differentiable as;
+  uint32_t after_op = 0;  // of the recording: the history that the operator left is meant
   bool operator==(const JoinHistory&) const = default;
 };
 
-using Effect = std::variant<CallAgain, TakeStrided, AdvanceVersion, JoinHistory>;
+/// A view through which its base's history was replaced gets the new one at once; other views get
+/// it when they are asked.
+struct RefreshHistory {
+  Slot slot;
+  bool operator==(const RefreshHistory&) const = default;
+};
+
+using Effect = std::variant<CallAgain, TakeStrided, AdvanceVersion, JoinHistory, RefreshHistory>;
 
 /// Writes an effect for people, for example `%3 = aten::view(%0, size=[6])`.
 std::string to_text(const Effect& effect);

@@ -1,4 +1,5 @@
-// Index kinds as types: a value's number is not a node's number.
+// Index kinds as types: a value's number is not a node's number. (clang-tidy takes the zero that a
+// rewritten comparison compares with for a pointer.)
 #pragma once
 
 #include <compare>
@@ -12,32 +13,32 @@ namespace foregrad {
 /// before and after.
 struct ValueId {
   uint32_t index = 0;
-  auto operator<=>(const ValueId&) const = default;
+  auto operator<=>(const ValueId&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// Numbers a node in `Graph::nodes`.
 struct NodeId {
   uint32_t index = 0;
-  auto operator<=>(const NodeId&) const = default;
+  auto operator<=>(const NodeId&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// Numbers an input of the compiled function: first the user's tensors in the order of the
 /// arguments, then lifted ones, then view bases, then memories.
 struct InputIndex {
   uint32_t index = 0;
-  auto operator<=>(const InputIndex&) const = default;
+  auto operator<=>(const InputIndex&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// Numbers a tensor that the user's function returns, in the order of a walk through its result.
 struct OutputIndex {
   uint32_t index = 0;
-  auto operator<=>(const OutputIndex&) const = default;
+  auto operator<=>(const OutputIndex&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// Numbers an entry of `ViewAndMutationMeta::bases`.
 struct BaseIndex {
   uint32_t index = 0;
-  auto operator<=>(const BaseIndex&) const = default;
+  auto operator<=>(const BaseIndex&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 }  // namespace foregrad

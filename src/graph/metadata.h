@@ -38,6 +38,7 @@ struct InputInfo {
   uint32_t counter = 0;                 // the first input that shares its version counter
   uint32_t storage_before = 0;          // equal for inputs that share it
   uint32_t storage_after = 0;           // counts on with the outputs'
+  std::optional<int64_t> resized_to{};  // bytes of the storage that it lay in, if changed
   /// Of a base or memory: the inputs whose elements were written. None, though data is mutated: any
   /// element may have been.
   std::vector<InputIndex> written_parts{};
@@ -104,6 +105,7 @@ struct OutputInfo {
 struct BaseInfo {
   ValueId value;  // in the recording
   Slot slot;
+  uint32_t after_op = 0;  // of the recording: the one that made it
   bool is_computed =
       true;  // by the graph; otherwise the effects make it, and its history is its own
   bool operator==(const BaseInfo&) const = default;

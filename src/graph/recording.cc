@@ -21,9 +21,15 @@ bool ops_equal(const RecordedOp& left, const RecordedOp& right) {
          operands_equal(left.args, right.args) && operands_equal(left.results, right.results);
 }
 
+/// Where a tensor lies in its storage is the guards' matter.
+bool types_equal(TensorType left, const TensorType& right) {
+  left.storage_offset = right.storage_offset;
+  return left == right;
+}
+
 bool inputs_equal(const RecordedInput& left, const RecordedInput& right) {
   return left.value == right.value && left.role == right.role &&
-         left.tensor.is_same(right.tensor) && left.seen.before == right.seen.before &&
+         left.tensor.is_same(right.tensor) && types_equal(left.seen.before, right.seen.before) &&
          left.seen.requires_grad_before == right.seen.requires_grad_before;
 }
 
@@ -83,6 +89,14 @@ std::optional<size_t> first_difference(const Recording& left, const Recording& r
                                         right.outputs.begin(), right.outputs.end(), outputs_equal);
   // Programs that differ only in what they return differ after the last operator.
   return outputs_agree ? std::nullopt : std::optional(place);
+}
+
+bool takes_offsets(const Recording& recording) {
+  return std::ranges::any_of(recording.ops, [](const RecordedOp& op) {
+    return std::ranges::any_of(op.op.schema().arguments(), [](const c10::Argument& argument) {
+      return argument.name() == "storage_offset";
+    });
+  });
 }
 
 std::string to_text(const RecordedOp& op) {

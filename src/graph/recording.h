@@ -31,6 +31,7 @@ struct RecordedWrite {
   ValueId counter;                   // the first value that shares its version counter
   uint32_t version_advance = 0;      // of that counter
   std::optional<ValueId> rewritten;  // the tensor whose history autograd replaced: it, or its base
+  bool has_history = false;          // that tensor, then
   bool data = false;     // it wrote elements, not only sizes, strides, history or storage
   bool storage = false;  // it gave the tensor another storage, or resized it
 };
@@ -55,6 +56,7 @@ void fold_history(uint64_t& history, const at::Tensor& tensor);
 struct InputObservation {
   TensorType before;
   TensorType after;
+  int64_t storage_bytes = 0;  // of the storage that it lies in
   int64_t traced_offset = 0;  // the stand-in's storage offset before the run
   bool requires_grad_before = false;
   bool requires_grad_after = false;
@@ -68,6 +70,7 @@ struct InputObservation {
   ValueId counter;               // the first value that shares the counter
   uint32_t storage_before = 0;  // equal for tensors that share storage, in the order of first sight
   uint32_t storage_after = 0;
+  std::optional<int64_t> resized_to = std::nullopt;  // bytes of its first storage, if changed
 };
 
 /// What was seen of an output after the run.
@@ -110,9 +113,13 @@ struct Recording {
   /// operator made inside.
   std::map<ValueId, ValueId> view_bases{};
   std::map<ValueId, ValueId> counters{};  // values that share an earlier value's version counter
-  std::vector<bool> has_history{};  // by ValueId: after the run, a tensor that is no view and has a
-                                    // `grad_fn`
+  std::map<ValueId, uint32_t> first_versions{};  // of values that operators gave, if not 0
+  /// By ValueId: a tensor that is no view and has a `grad_fn` when it is first seen.
+  std::vector<bool> starts_with_history{};
 };
+
+/// Whether an operator takes an absolute offset into the storage.
+bool takes_offsets(const Recording& recording);
 
 /// Returns the place of the first operator at which two recordings differ, nothing if they are the
 /// same program.

@@ -7,7 +7,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -54,9 +53,7 @@ const void* version_counter_identity(const at::Tensor& tensor) {
   const c10::VariableVersion& counter = tensor.unsafeGetTensorImpl()->version_counter();
   // It is a pointer to the counter and tells nobody.
   static_assert(sizeof(counter) == sizeof(const void*));
-  const void* identity = nullptr;
-  std::memcpy(&identity, &counter, sizeof(identity));
-  return identity;
+  return *reinterpret_cast<const void* const*>(&counter);
 }
 
 TensorType type_of(const at::Tensor& tensor) {

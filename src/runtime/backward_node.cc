@@ -42,13 +42,17 @@ void refuse_second_order(torch::autograd::variable_list& grads) {
 
 torch::autograd::variable_list BackwardNode::apply(torch::autograd::variable_list&& tangents) {
   std::lock_guard lock(mutex_);
-  TangentMask mask(tangent_count_);
+  TangentLayout layout(tangent_count_);
   bool any = false;
-  for (size_t i = 0; i < tangent_count_; ++i) any |= mask[i] = tangents[i].defined();
+  for (size_t i = 0; i < tangent_count_; ++i) {
+    if (tangents[i].defined()) layout[i] = c10::DimVector(tangents[i].strides());
+    any |= tangents[i].defined();
+  }
   if (!any) return torch::autograd::variable_list(num_outputs());
   std::vector<at::Tensor> inputs;
   inputs.reserve(saved_.size() + tangent_count_);
-  const Backward& backward = source_->backward_for(mask);
+  const Backward& backward = source_->backward_for(layout);
+  if (backward.error) std::rethrow_exception(backward.error);
   // What other tangents need stays saved: as in eager, their backward may run later.
   for (const uint32_t index : backward.saved) {
     inputs.push_back(saved_[index].unpack(getptr()));
@@ -56,7 +60,7 @@ torch::autograd::variable_list BackwardNode::apply(torch::autograd::variable_lis
   }
   size_t next = 0;
   for (size_t i = 0; i < tangent_count_; ++i) {
-    if (mask[i]) inputs.push_back(coerce(std::move(tangents[i]), backward.tangents[next++]));
+    if (layout[i]) inputs.push_back(coerce(std::move(tangents[i]), backward.tangents[next++]));
   }
   tangents.clear();
   auto grads = backward.plan.run(std::move(inputs));

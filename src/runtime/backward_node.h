@@ -4,7 +4,9 @@
 #include <torch/csrc/autograd/node.h>
 #include <torch/csrc/autograd/saved_variable.h>
 
+#include <exception>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "graph/graph.h"
@@ -12,23 +14,25 @@
 
 namespace foregrad {
 
-/// Which tangents are defined, in the order of the graph's tangents.
-using TangentMask = std::vector<bool>;
+/// Which tangents are defined, in the order of the graph's tangents, and the strides of those that
+/// are: a gradient may be handed on as it came, so its strides show.
+using TangentLayout = std::vector<std::optional<c10::DimVector>>;
 
-/// A backward compiled for one tangent mask: its graph takes saved values, then the tangents of the
-/// mask.
+/// A backward compiled for one layout: its graph takes saved values, then the tangents that are
+/// defined.
 struct Backward {
   Plan plan;
   std::vector<uint32_t> saved;       // which of the node's saved values it takes, in order
-  std::vector<TensorType> tangents;  // those of the mask, as they were traced
+  std::vector<TensorType> tangents;  // those of the layout, as they were traced
+  std::exception_ptr error{};        // what eager's backward throws; then nothing runs
 };
 
-/// Gives the backward for a mask, compiled on its first use. Lives as long as any call that may run
-/// backward.
+/// Gives the backward for a layout, compiled on its first use. Lives as long as any call that may
+/// run backward.
 class BackwardSource {
  public:
   virtual ~BackwardSource() = default;
-  virtual const Backward& backward_for(const TangentMask& mask) = 0;
+  virtual const Backward& backward_for(const TangentLayout& layout) = 0;
 };
 
 /// Saves through `SavedVariable`, so that a write to what backward needs is the same error as in

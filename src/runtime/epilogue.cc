@@ -1,6 +1,7 @@
 #include "runtime/epilogue.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/native/Resize.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/function.h>
@@ -46,8 +47,7 @@ at::Tensor part_of(const at::Tensor& updated, const InputInfo& whole, const Inpu
 /// Calls the operators of effects on the caller's tensors.
 class Effects {
  public:
-  Effects(std::vector<at::Tensor>& slots, const c10::intrusive_ptr<torch::autograd::Node>& node)
-      : slots_(slots), node_(node) {}
+  Effects(std::vector<at::Tensor>& slots, const NodeSource& node) : slots_(slots), node_(node) {}
 
   void operator()(const CallAgain& call) {
     c10::AutoGradMode grad_mode(call.op.modes.grad_mode);
@@ -69,15 +69,17 @@ class Effects {
     for (uint32_t i = 0; i < advance.by; ++i)
       torch::autograd::impl::bump_version(slots_[advance.slot.index]);
   }
+  void operator()(const RefreshHistory& refresh) { slots_[refresh.slot.index].grad_fn(); }
   void operator()(const JoinHistory& join) {
     const at::Tensor& tensor = slots_[join.slot.index];
-    const uint32_t number = node_->add_input_metadata(tensor);
-    torch::autograd::impl::rebase_history(tensor, {node_, number});
+    const c10::intrusive_ptr<torch::autograd::Node> node = node_();
+    const uint32_t number = node->add_input_metadata(tensor);
+    torch::autograd::impl::rebase_history(tensor, {node, number});
   }
 
  private:
   std::vector<at::Tensor>& slots_;
-  const c10::intrusive_ptr<torch::autograd::Node>& node_;
+  const NodeSource& node_;
 };
 
 }  // namespace
@@ -91,11 +93,35 @@ void append_found_inputs(const ViewAndMutationMeta& meta, std::vector<at::Tensor
   }
 }
 
+StorageResizes::StorageResizes(const ViewAndMutationMeta& meta,
+                               std::span<const at::Tensor> inputs) {
+  for (size_t i = 0; i < meta.inputs.size(); ++i) {
+    const auto& bytes = meta.inputs[i].resized_to;
+    if (bytes) resizes_.push_back({inputs[i].storage(), static_cast<size_t>(*bytes)});
+  }
+}
+
+void StorageResizes::grow() const {
+  for (const Resize& resize : resizes_) {
+    if (resize.bytes > resize.storage.nbytes())
+      at::native::resize_bytes_nocuda(resize.storage, static_cast<int64_t>(resize.bytes));
+  }
+}
+
+void StorageResizes::shrink() const {
+  for (const Resize& resize : resizes_) {
+    if (resize.bytes < resize.storage.nbytes())
+      at::native::resize_bytes_nocuda(resize.storage, static_cast<int64_t>(resize.bytes));
+  }
+}
+
 void write_back(const ViewAndMutationMeta& meta, InputIndex index,
                 std::span<const at::Tensor> inputs, const at::Tensor& updated) {
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   const InputInfo& info = meta.inputs[index.index];
   const at::Tensor& input = inputs[index.index];
+  // Freed again before the call ends: there is no place for the elements.
+  if (input.numel() > 0 && input.storage().nbytes() == 0) return;
   if (info.written_parts.empty()) {
     input.copy_(updated);
     return;
@@ -107,7 +133,7 @@ void write_back(const ViewAndMutationMeta& meta, InputIndex index,
 }
 
 void bring_about(const ViewAndMutationMeta& meta, std::vector<at::Tensor>& slots,
-                 const c10::intrusive_ptr<torch::autograd::Node>& node) {
+                 const NodeSource& node) {
   slots.resize(std::max<size_t>(meta.slot_count, meta.inputs.size()));
   Effects effects(slots, node);
   for (const Effect& effect : meta.effects) std::visit(effects, effect);

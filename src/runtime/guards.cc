@@ -141,6 +141,7 @@ TensorGuard guard_of(const Inputs& inputs, uint32_t i, const Sharing& sharing) {
   guard.requires_grad = tensor.requires_grad();
   guard.is_leaf = tensor.is_leaf();
   guard.view = view_number(tensor);
+  if (is_strided(tensor)) guard.storage_bytes = static_cast<int64_t>(tensor.storage().nbytes());
   if (sharing.shares_storage_with != i) {
     const at::Tensor& first = inputs[sharing.shares_storage_with];
     guard.bytes_from_first = bytes_between(first, tensor);
@@ -205,7 +206,10 @@ Guards::Guards(std::span<const at::Tensor* const> arguments, std::span<const at:
     }
   }
   for (const InputInfo& info : metadata.subspan(std::min(distinct.size(), metadata.size()))) {
-    const uint32_t found_by = distinct[info.found_by.index];
+    // A memory may be found through a base, which has the storage of its views.
+    InputIndex leads_to = info.found_by;
+    while (leads_to.index >= distinct.size()) leads_to = metadata[leads_to.index].found_by;
+    const uint32_t found_by = distinct[leads_to.index];
     const at::Tensor& tensor = inputs[found_by];
     if (!info.span.type.sizes.empty()) {
       if (!info.span.is_whole_storage) continue;
@@ -259,7 +263,9 @@ bool Guards::check(std::span<const at::Tensor* const> arguments, Report&& report
     if (holds && guard.defined) {
       holds = tensor.key_set().raw_repr() == guard.keys && is_strided(tensor) &&
               has_type(tensor, guard.type) &&
-              (!offsets_matter_ || tensor.storage_offset() == guard.type.storage_offset) &&
+              (!offsets_matter_ ||
+               (tensor.storage_offset() == guard.type.storage_offset &&
+                static_cast<int64_t>(tensor.storage().nbytes()) == guard.storage_bytes)) &&
               tensor.requires_grad() == guard.requires_grad && tensor.is_leaf() == guard.is_leaf &&
               view_number(tensor) == guard.view &&
               sharing == Sharing{guard.same_tensor_as, guard.shares_storage_with, guard.family};

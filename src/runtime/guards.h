@@ -45,7 +45,8 @@ struct TensorGuard {
   uint8_t view = 0;             // none: 0; else one more than libtorch's creation meta
   uint32_t same_tensor_as = 0;  // the first input that is the same tensor; itself if none is
   uint32_t shares_storage_with =
-      0;  // the first input with the same storage; itself if there is none
+      0;                      // the first input with the same storage; itself if there is none
+  int64_t storage_bytes = 0;  // counts where offsets matter
   /// The storage is shared and written: the next two count.
   bool position_matters = false;
   int64_t bytes_from_first = 0;      // from that input's first element

@@ -20,6 +20,7 @@
 #include <ATen/core/function_schema.h>
 #include <ATen/core/jit_type.h>
 #include <ATen/core/stack.h>
+#include <ATen/ops/empty.h>
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 
@@ -86,6 +87,35 @@ std::string found_text(const at::Tensor& tensor) {
   return tensor.defined() ? to_text(type_of(tensor)) : "an undefined tensor";
 }
 
+bool takes_offset(const Node& node) {
+  const auto& parameters = node.op.schema().arguments();
+  return std::any_of(parameters.begin(), parameters.end(), [](const c10::Argument& parameter) {
+    return parameter.name() == "storage_offset";
+  });
+}
+
+/// Returns the tensor with another offset into a storage that begins elsewhere, over the same
+/// elements.
+at::Tensor beginning_at(const at::Tensor& tensor, int64_t offset) {
+  const int64_t shift = tensor.storage_offset() - offset;
+  if (shift == 0) return tensor;
+  at::AutoDispatchBelowADInplaceOrView below_autograd;
+  const auto item = static_cast<int64_t>(tensor.element_size());
+  const c10::Storage& storage = tensor.storage();
+  auto* data = static_cast<char*>(const_cast<void*>(storage.data())) + shift * item;
+  auto* holder = new c10::Storage(storage);
+  c10::DataPtr begin(
+      data, holder, [](void* held) { delete static_cast<c10::Storage*>(held); }, storage.device());
+  const c10::Storage moved(c10::Storage::use_byte_size_t{},
+                           storage.nbytes() - static_cast<size_t>(shift * item), std::move(begin));
+  at::Tensor result = at::empty({0}, tensor.options());
+  result.unsafeGetTensorImpl()->set_storage_keep_dtype(moved);
+  result.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), tensor.strides(), offset);
+  if (tensor.is_conj()) result._set_conj(true);
+  if (tensor.is_neg()) result._set_neg(true);
+  return result;
+}
+
 constexpr bool kChecked = FOREGRAD_CHECKED;
 
 }  // namespace
@@ -110,6 +140,15 @@ class Plan::Compiler {
     plan_.outputs_.reserve(graph_.outputs.size());
     for (const GraphOutput& output : graph_.outputs) {
       plan_.outputs_.push_back(output.value ? std::optional(read(*output.value)) : std::nullopt);
+    }
+    if (std::any_of(graph_.nodes.begin(), graph_.nodes.end(), takes_offset)) {
+      for (uint32_t i = 0; i < graph_.inputs.size(); ++i) {
+        const ValueId value = graph_.inputs[i].value;
+        plan_.input_offsets_.push_back(graph_.type(value).storage_offset);
+        for (uint32_t o = 0; o < graph_.outputs.size(); ++o) {
+          if (graph_.outputs[o].value == value) plan_.returned_inputs_.emplace_back(o, i);
+        }
+      }
     }
     if (kChecked) {
       plan_.types_ = graph_.values;
@@ -329,7 +368,20 @@ std::vector<at::Tensor> Plan::run(std::vector<at::Tensor> inputs) const {
   TORCH_CHECK(inputs.size() == input_count_, "plan: expected ", input_count_, " inputs, got ",
               inputs.size());
   if (kChecked) check_inputs(inputs);
-  return Execution(*this, std::move(inputs)).run();
+  const bool moves = !input_offsets_.empty() && begins_elsewhere(inputs);
+  if (!moves) return Execution(*this, std::move(inputs)).run();
+  const std::vector<at::Tensor> originals = inputs;
+  for (size_t i = 0; i < inputs.size(); ++i) inputs[i] = beginning_at(inputs[i], input_offsets_[i]);
+  std::vector<at::Tensor> outputs = Execution(*this, std::move(inputs)).run();
+  for (const auto& [output, input] : returned_inputs_) outputs[output] = originals[input];
+  return outputs;
+}
+
+bool Plan::begins_elsewhere(const std::vector<at::Tensor>& inputs) const {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].storage_offset() != input_offsets_[i]) return true;
+  }
+  return false;
 }
 
 // ---- checking

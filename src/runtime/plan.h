@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -63,12 +64,16 @@ class Plan {
   class Compiler;
   class Execution;
 
+  bool begins_elsewhere(const std::vector<at::Tensor>& inputs) const;
   void check_inputs(const std::vector<at::Tensor>& inputs) const;
   void check_result(const Step& step, ValueId value, const at::Tensor& result) const;
 
   size_t input_count_ = 0;
   size_t slot_count_ = 0;   // at least `input_count_`: input i starts in slot i
   size_t stack_depth_ = 0;  // of the widest call
+  // Where a step takes an absolute offset, inputs must begin where they did; else both are empty.
+  std::vector<int64_t> input_offsets_;
+  std::vector<std::pair<uint32_t, uint32_t>> returned_inputs_;  // output, and the input that it is
   std::vector<uint32_t> unread_inputs_;
   std::vector<Step> steps_;
   std::vector<std::optional<Read>> outputs_;

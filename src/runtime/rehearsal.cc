@@ -27,6 +27,8 @@ struct RehearsedNode final : torch::autograd::Node {
   std::string name() const override { return "ForegradRehearsal"; }
 };
 
+constexpr size_t kAmple = size_t{1} << 50U;  // bytes of a storage without data
+
 c10::TensorOptions meta_options(at::ScalarType dtype) {
   return c10::TensorOptions().device(c10::kMeta).dtype(dtype);
 }
@@ -62,7 +64,8 @@ class Rehearsal {
       slots_[meta_.bases[b].slot.index] =
           at::empty_strided(type.sizes, type.strides, meta_options(type.dtype));
     }
-    bring_about(meta_, slots_, c10::make_intrusive<RehearsedNode>());
+    const auto node = c10::make_intrusive<RehearsedNode>();
+    bring_about(meta_, slots_, [&]() -> c10::intrusive_ptr<torch::autograd::Node> { return node; });
     std::vector<at::Tensor> outputs(meta_.outputs.size());
     take_aliases(meta_, slots_, outputs);
     for (uint32_t i = 0; i < meta_.inputs.size(); ++i) {
@@ -90,6 +93,7 @@ class Rehearsal {
       tensor = at::empty({0}, meta_options(info.type.dtype));
       at::AutoDispatchBelowADInplaceOrView below_autograd;
       const auto [storage, is_new] = storages_.try_emplace(info.storage_before, tensor.storage());
+      storage->second.set_nbytes(kAmple);
       if (!is_new) tensor.unsafeGetTensorImpl()->set_storage_keep_dtype(storage->second);
       tensor.unsafeGetTensorImpl()->set_sizes_and_strides(info.type.sizes, info.type.strides,
                                                           info.type.storage_offset);
@@ -110,7 +114,9 @@ class Rehearsal {
     const auto advance = static_cast<uint32_t>(slots_[i]._version() - versions_[i]);
     if (advance != info.version_advance)
       return fmt::format("{}: version +{}, eager +{}", what, advance, info.version_advance);
-    return compare(what, slots_[i], info.after, info.requires_grad_after, info.is_leaf_after,
+    TensorType after = info.after;
+    after.storage_offset = slots_[i].storage_offset();
+    return compare(what, slots_[i], after, info.requires_grad_after, info.is_leaf_after,
                    info.storage_after);
   }
 

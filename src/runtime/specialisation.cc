@@ -3,6 +3,8 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <torch/csrc/autograd/function.h>
 
+#include <algorithm>
+
 #include "runtime/epilogue.h"
 
 namespace foregrad {
@@ -56,7 +58,14 @@ Specialisation::Specialisation(SpecialisationParts parts)
     if (!std::holds_alternative<Saved>(outputs[i].role)) continue;
     const uint32_t value = outputs[i].value->index;
     const auto input = written_back.find(value);
+    const bool moved_input =
+        std::ranges::any_of(parts_.forward.inputs, [&](const GraphInput& primal) {
+          if (primal.value.index != value) return false;
+          const InputInfo& info = parts_.meta.inputs[primal_of(primal.role)->index];
+          return info.metadata_mutated || info.storage_changed;
+        });
     saved_.push_back({.position = i,
+                      .moved_input = moved_input,
                       .is_user_output = is_user_output[value],
                       .written_back = input == written_back.end() ? std::nullopt
                                                                   : std::optional(input->second)});
@@ -64,18 +73,36 @@ Specialisation::Specialisation(SpecialisationParts parts)
   for (const GraphInput& input : parts_.forward.inputs)
     graph_inputs_.push_back(*primal_of(input.role));
   if (parts_.backward) {
-    backwards_.emplace(TangentMask(tangent_count_, true),
-                       *std::exchange(parts_.backward, std::nullopt));
+    TangentLayout traced;
+    for (const TensorType& type : parts_.tangents) traced.emplace_back(type.strides);
+    backwards_.emplace(std::move(traced), *std::exchange(parts_.backward, std::nullopt));
   }
 }
 
-c10::intrusive_ptr<BackwardNode> Specialisation::make_node(std::span<const at::Tensor> inputs) {
-  if (tangent_count_ == 0) return {};
-  auto node = c10::make_intrusive<BackwardNode>(shared_from_this(), tangent_count_);
+/// A leaf that is given another storage or size gets its accumulator afterwards, as in eager.
+bool Specialisation::has_late_edge(InputIndex input) const {
+  const InputInfo& info = parts_.meta.inputs[input.index];
+  return info.is_leaf && (info.storage_changed || info.metadata_mutated);
+}
+
+torch::autograd::edge_list Specialisation::early_edges(std::span<const at::Tensor> inputs) const {
   torch::autograd::edge_list edges;
+  if (tangent_count_ == 0) return edges;
   edges.reserve(parts_.differentiated.size());
-  for (const InputIndex input : parts_.differentiated)
-    edges.push_back(edge_of(inputs[input.index]));
+  for (const InputIndex input : parts_.differentiated) {
+    edges.push_back(has_late_edge(input) ? torch::autograd::Edge() : edge_of(inputs[input.index]));
+  }
+  return edges;
+}
+
+c10::intrusive_ptr<BackwardNode> Specialisation::make_node(std::span<const at::Tensor> inputs,
+                                                           torch::autograd::edge_list edges) {
+  if (tangent_count_ == 0) return {};
+  for (size_t i = 0; i < edges.size(); ++i) {
+    const InputIndex input = parts_.differentiated[i];
+    if (has_late_edge(input)) edges[i] = edge_of(inputs[input.index]);
+  }
+  auto node = c10::make_intrusive<BackwardNode>(shared_from_this(), tangent_count_);
   node->set_next_edges(std::move(edges));
   return node;
 }
@@ -106,7 +133,9 @@ std::vector<at::Tensor> Specialisation::run(std::span<const at::Tensor* const> a
   append_found_inputs(meta, inputs);
   std::vector<at::Tensor> results = run_forward(inputs);
 
-  const auto node = make_node(inputs);
+  torch::autograd::edge_list edges = early_edges(inputs);
+  const StorageResizes resizes(meta, inputs);
+  resizes.grow();
   std::vector<at::Tensor> slots = inputs;
   slots.resize(std::max<size_t>(meta.slot_count, inputs.size()));
   std::vector<at::Tensor> outputs(meta.outputs.size());
@@ -120,7 +149,16 @@ std::vector<at::Tensor> Specialisation::run(std::span<const at::Tensor* const> a
       outputs[user->output.index] = results[i];
     }
   }
-  bring_about(meta, slots, node);
+  // What backward reads of an input is the input as it lay.
+  for (const SavedOutput& saved : saved_) {
+    if (saved.moved_input) results[saved.position] = results[saved.position].detach();
+  }
+  c10::intrusive_ptr<BackwardNode> node;
+  bring_about(meta, slots, [&]() -> c10::intrusive_ptr<torch::autograd::Node> {
+    if (!node) node = make_node(inputs, std::move(edges));
+    return node;
+  });
+  if (!node) node = make_node(inputs, std::move(edges));
   finish_new_tensors(outputs, node);
   if (node) {
     node->reserve(saved_.size());
@@ -135,6 +173,7 @@ std::vector<at::Tensor> Specialisation::run(std::span<const at::Tensor* const> a
     }
   }
   take_aliases(meta, slots, outputs);
+  resizes.shrink();
   return outputs;
 }
 
@@ -153,11 +192,26 @@ void Specialisation::finish_new_tensors(std::span<const at::Tensor> outputs,
   }
 }
 
-const Backward& Specialisation::backward_for(const TangentMask& mask) {
+const Backward& Specialisation::backward_for(const TangentLayout& layout) {
+  constexpr size_t kMostLayouts = 32;
   std::lock_guard lock(mutex_);
-  auto found = backwards_.find(mask);
-  if (found == backwards_.end()) found = backwards_.emplace(mask, parts_.make_backward(mask)).first;
-  return found->second;
+  if (const auto found = backwards_.find(layout); found != backwards_.end()) return found->second;
+  if (backwards_.size() < kMostLayouts) {
+    try {
+      return backwards_.emplace(layout, parts_.make_backward(layout)).first->second;
+    } catch (const c10::Error&) {
+      // In this layout backward would need what was not saved.
+    }
+  }
+  // The tangents are copied into the layout that they were traced with.
+  TangentLayout traced = layout;
+  for (size_t i = 0; i < traced.size(); ++i) {
+    if (traced[i]) traced[i] = parts_.tangents[i].strides;
+  }
+  const auto found = backwards_.find(traced);
+  if (found != backwards_.end()) return found->second;
+  Backward made = parts_.make_backward(traced);
+  return backwards_.emplace(std::move(traced), std::move(made)).first->second;
 }
 
 }  // namespace foregrad

@@ -30,10 +30,12 @@ struct SpecialisationParts {
   bool draws_random = false;  // forward draws from the default generator
   /// The inputs that backward gives gradients for, in its order.
   std::vector<InputIndex> differentiated;
-  /// The backward for all tangents, if there are any.
+  /// The types of all tangents as they were traced.
+  std::vector<TensorType> tangents{};
+  /// The backward for those, if there are any.
   std::optional<Backward> backward;
-  /// Makes the backward for another mask; called once for each mask, under a lock.
-  std::function<Backward(const TangentMask&)> make_backward;
+  /// Makes the backward for another layout; called once for each, under a lock.
+  std::function<Backward(const TangentLayout&)> make_backward;
 };
 
 /// Runs the compiled forward and leaves what eager would have left. A call that throws has written
@@ -46,18 +48,22 @@ class Specialisation final : public BackwardSource,
   /// Returns the tensors of the function's result, in order. May be called from several threads.
   std::vector<at::Tensor> run(std::span<const at::Tensor* const> arguments);
 
-  const Backward& backward_for(const TangentMask& mask) override;
+  const Backward& backward_for(const TangentLayout& layout) override;
 
  private:
   /// An output of the forward graph that is saved for backward.
   struct SavedOutput {
     size_t position = 0;
+    bool moved_input = false;  // an input whose sizes or storage the call changes
     bool is_user_output = false;
     std::optional<InputIndex> written_back;  // the input that holds the value after the call
   };
 
   std::vector<at::Tensor> run_forward(const std::vector<at::Tensor>& inputs) const;
-  c10::intrusive_ptr<BackwardNode> make_node(std::span<const at::Tensor> inputs);
+  bool has_late_edge(InputIndex input) const;
+  torch::autograd::edge_list early_edges(std::span<const at::Tensor> inputs) const;
+  c10::intrusive_ptr<BackwardNode> make_node(std::span<const at::Tensor> inputs,
+                                             torch::autograd::edge_list edges);
   void finish_new_tensors(std::span<const at::Tensor> outputs,
                           const c10::intrusive_ptr<BackwardNode>& node) const;
 
@@ -67,7 +73,7 @@ class Specialisation final : public BackwardSource,
   std::vector<SavedOutput> saved_;
   size_t tangent_count_ = 0;
   std::mutex mutex_;
-  std::map<TangentMask, Backward> backwards_;
+  std::map<TangentLayout, Backward> backwards_;
 };
 
 }  // namespace foregrad

@@ -26,20 +26,6 @@ constexpr InputWrites kNone{};
 constexpr InputWrites kHidden{.data = true, .history = false, .storage = false};
 constexpr InputWrites kTracked{.data = true, .history = true, .storage = false};
 
-TEST(Arrangement, OverlapIsAByteInCommonNotAStorageInCommon) {
-  const TensorType left_columns = strided({3, 2}, {4, 1}),
-                   right_columns = strided({3, 2}, {4, 1}, 2);
-  EXPECT_FALSE(overlaps(left_columns, right_columns));
-  EXPECT_TRUE(overlaps(left_columns, strided({3, 2}, {4, 1}, 1)));
-  EXPECT_FALSE(overlaps(strided({5}, {2}), strided({5}, {2}, 1)));
-  EXPECT_TRUE(overlaps(strided({5}, {2}), strided({1}, {1}, 4)));
-  EXPECT_FALSE(overlaps(strided({2, 2}, {1, 2}), strided({4}, {1}, 4)));
-  EXPECT_FALSE(overlaps(strided({0}, {1}), strided({4}, {1})));
-  EXPECT_TRUE(overlaps(strided({}, {}), strided({7}, {0})));
-  EXPECT_TRUE(overlaps(strided({4}, {1}, 1, at::kShort), strided({1}, {1}, 2, at::kFloat)));
-  EXPECT_FALSE(overlaps(strided({4}, {1}, 0, at::kShort), strided({1}, {1}, 2, at::kFloat)));
-}
-
 TEST(Arrangement, WhatIsNotWrittenLiesAlone) {
   const std::vector<InputFacts> facts = {lying(strided({4}, {1})), lying(strided({4}, {1}, 2)),
                                          lying(strided({4}, {2}), 1)};

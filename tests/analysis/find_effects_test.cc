@@ -37,11 +37,12 @@ struct Example {
          .counter = root,
          .version_advance = 1,
          .rewritten = tracked ? std::optional(root) : std::nullopt,
+         .has_history = tracked,
          .data = true,
          .storage = false});
   }
   FoundEffects find_all(const std::vector<ValueId>& wanted) {
-    recording.has_history.resize(recording.value_count);
+    recording.starts_with_history.resize(recording.value_count);
     return find_effects(recording, wanted);
   }
 };
@@ -51,10 +52,9 @@ TEST(FindEffects, AWriteAdvancesTheVersionAndATrackedOneJoinsTheHistory) {
   example.write({0}, {0}, false);
   EXPECT_EQ(example.find_all({}).effects, (std::vector<Effect>{AdvanceVersion{{0}, 1}}));
   example.write({0}, {0}, true);
-  example.recording.has_history = {true};
   EXPECT_EQ(example.find_all({}).effects,
             (std::vector<Effect>{AdvanceVersion{{0}, 1}, AdvanceVersion{{0}, 1},
-                                 JoinHistory{{0}, MutatedInput{{0}}}}));
+                                 JoinHistory{{0}, MutatedInput{{0}}, 1}}));
 }
 
 TEST(FindEffects, OnlyTheLastOfSeveralTrackedWritesJoins) {
@@ -62,7 +62,6 @@ TEST(FindEffects, OnlyTheLastOfSeveralTrackedWritesJoins) {
   example.write({0}, {0}, true);
   const ValueId view = example.view({0});
   example.write({0}, {0}, true);
-  example.recording.has_history = {true};
   const FoundEffects found = example.find_all({view});
   ASSERT_EQ(found.effects.size(), 4U);
   EXPECT_TRUE(std::holds_alternative<AdvanceVersion>(found.effects[0]));

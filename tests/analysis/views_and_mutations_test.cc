@@ -19,7 +19,7 @@ RecordedOutput output_of(ValueId value, uint32_t storage) {
 Recording one_input_one_output(uint32_t output_storage, ValueId output) {
   Recording recording;
   recording.value_count = 3;
-  recording.has_history.resize(3);
+  recording.starts_with_history.resize(3);
   recording.inputs.push_back({.value = {0}, .tensor = {}, .role = UserInput{{0}}, .seen = {}});
   const auto detach = c10::Dispatcher::singleton().findSchemaOrThrow("aten::detach", "");
   recording.ops.push_back(

@@ -37,6 +37,16 @@ TEST(Behaviours, B037_AnInputIsSetToANewTensor) {
       {Kind::Plain, Kind::Leaf, Kind::Tracked});
 }
 
+// An input is given other data by `set_data`, which no operator shows: refused.
+TEST(Behaviours, B037_AnInputIsGivenOtherData) {
+  expect_refused(
+      [](const Tensors& in) -> Tensors {
+        in[0].set_data(in[1] * 2);
+        return {in[0] + 1};
+      },
+      start_of({Kind::Plain, Kind::Plain}, {4}), "set_data");
+}
+
 // An input is set to a view of another: what is written to it later reaches that one.
 TEST(Behaviours, B038_AnInputIsSetToAViewAndWritten) {
   expect_for(

@@ -100,7 +100,7 @@ TEST(SelfCheck, FindsAFactoryThatIsNotTraced) {
 }
 
 TEST(SelfCheck, TellsTheErrorOfATraceThatFails) {
-  auto library = library_on("aten", c10::DispatchKey::Meta);
+  auto library = library_on("aten", c10::DispatchKey::Functionalize);
   library.impl("exp", TORCH_FN(failing_exp));
   EXPECT_THAT(check_capture().failures, ElementsAre(HasSubstr("the error \"exp is broken\"")));
 }

@@ -11,8 +11,8 @@ namespace {
 /// Multiplies the one tangent by the one saved value.
 class Product final : public BackwardSource {
  public:
-  const Backward& backward_for(const TangentMask& mask) override {
-    EXPECT_EQ(mask, TangentMask{true});
+  const Backward& backward_for(const TangentLayout& layout) override {
+    EXPECT_TRUE(layout.size() == 1 && layout[0]);
     return backward_;
   }
 

@@ -27,7 +27,7 @@ TEST(Specialisation, RunsForwardAndMakesEachBackwardOnce) {
       .draws_random = false,
       .differentiated = {InputIndex{0}},
       .backward = std::nullopt,
-      .make_backward = [&](const TangentMask&) {
+      .make_backward = [&](const TangentLayout&) {
         ++made;
         const Graph graph = parse_graph(R"(graph {
   input %1: f32[2]{1} = saved(%1)

@@ -40,7 +40,8 @@ const View kViews[] = {
     {"expand",
      [](const at::Tensor& x) {
        return x.unsqueeze(0).expand({2, 2, 3, 4});
-     }},
+     },
+     true},
     {"diagonal", [](const at::Tensor& x) { return x.diagonal(0, 1, 2); }},
     {"unfold", [](const at::Tensor& x) { return x.unfold(2, 2, 2); }},
     {"unfold with gaps", [](const at::Tensor& x) { return x.unfold(2, 1, 3); }},

@@ -18,7 +18,9 @@ inline Tensors run_somehow(const Operation& row) {
     Parameters parameters;
     if (!row.pick(random, operand, parameters)) continue;
     try {
-      Tensors result = row.apply(Tensors(row.operands, operand), parameters);
+      Tensors operands;
+      for (size_t i = 0; i < row.operands; ++i) operands.push_back(operand.clone());
+      Tensors result = row.apply(operands, parameters);
       if (!result.empty()) return result;
     } catch (const c10::Error&) {  // another operand may fit
     }

@@ -1,0 +1,14 @@
+// Views by strides that may be written through further views.
+//
+// libtorch's functionalization takes `as_strided` as a view of the view before it, and then refuses
+// writes through what is taken of the result; and what it writes back through `unfold` is zero
+// between the windows. Both are taken here as views of the memory that the tensor lies in, by sizes
+// and strides, which says exactly which elements they are.
+#pragma once
+
+namespace foregrad {
+
+/// Puts the kernels in place, once in a process.
+void keep_strided_views();
+
+}  // namespace foregrad
