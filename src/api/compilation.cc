@@ -336,12 +336,10 @@ std::shared_ptr<const Recording> settle(std::shared_ptr<const Recording> recordi
   constexpr int kMostRounds = 5;
   RecordRequest request;
   for (const at::Tensor* tensor : leaves.tensors) request.arguments.push_back(*tensor);
-  std::vector<at::Tensor> inputs = distinct_tensors(request.arguments);
   for (const RecordedInput& input : recording->inputs) {
     if (std::holds_alternative<Lifted>(input.role)) request.captured.push_back(input.tensor);
   }
-  inputs.insert(inputs.end(), request.captured.begin(), request.captured.end());
-  const auto facts = gather_inputs(inputs).facts;
+  const auto facts = gather_inputs(distinct_inputs(leaves.tensors, request.captured)).facts;
   for (int round = 0; round < kMostRounds; ++round) {
     Arrangement better = arrange(facts, writes_of(*recording), takes_offsets(*recording));
     const bool is_settled =

@@ -52,25 +52,6 @@ class TracingScope {
   at::functionalization::impl::FunctionalizationReapplyViewsGuard reapply_views_;
 };
 
-/// While it lives, operators on this thread run below every level of tracing and below autograd, as
-/// if no trace was on.
-class BelowTracingScope {
- public:
-  BelowTracingScope() : keys_(included(), excluded()) {}
-
- private:
-  static c10::DispatchKeySet included() {
-    return c10::impl::tls_local_dispatch_key_set().included_ - kTracingKeys;
-  }
-  static c10::DispatchKeySet excluded() {
-    return (c10::impl::tls_local_dispatch_key_set().excluded_ -
-            c10::DispatchKeySet(c10::DispatchKey::BackendSelect)) |
-           kTracingKeys | c10::autograd_dispatch_keyset |
-           c10::DispatchKeySet(c10::DispatchKey::ADInplaceOrView);
-  }
-  c10::impl::ForceDispatchKeyGuard keys_;
-};
-
 /// While it lives, operators on this thread run as if no trace was on.
 class OutsideTracingScope {
  public:
@@ -86,6 +67,19 @@ class OutsideTracingScope {
            kTracingKeys;
   }
   c10::impl::ForceDispatchKeyGuard keys_;
+};
+
+/// While it lives, operators on this thread run below every level of tracing and below autograd, as
+/// if no trace was on.
+class BelowTracingScope {
+ public:
+  BelowTracingScope()
+      : autograd_(c10::autograd_dispatch_keyset |
+                  c10::DispatchKeySet(c10::DispatchKey::ADInplaceOrView)) {}
+
+ private:
+  OutsideTracingScope outside_;
+  c10::impl::ExcludeDispatchKeyGuard autograd_;
 };
 
 /// While it lives, the front key does not see operators on this thread.

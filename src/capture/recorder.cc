@@ -4,14 +4,8 @@
 // wrapper.
 #include "capture/recorder.h"
 
-#include <ATen/CPUGeneratorImpl.h>
-#include <ATen/FunctionalStorageImpl.h>
 #include <ATen/FunctionalTensorWrapper.h>
-#include <ATen/autocast_mode.h>
-#include <ATen/ops/equal.h>
 #include <c10/core/DefaultDtype.h>
-#include <c10/core/GradMode.h>
-#include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/variable.h>
 
@@ -41,11 +35,6 @@ namespace functional = at::functionalization::impl;
 uint8_t creation_meta_of(const at::Tensor& view) {
   return static_cast<uint8_t>(
       torch::autograd::impl::get_view_autograd_meta(view)->get_creation_meta());
-}
-
-at::functionalization::FunctionalStorageImpl& functional_storage(const c10::Storage& storage) {
-  return *static_cast<at::functionalization::FunctionalStorageImpl*>(
-      storage.unsafeGetStorageImpl());
 }
 
 torch::autograd::Edge history_of(const at::Tensor& root) {
@@ -151,8 +140,8 @@ class Recorder {
   Operand give(const c10::IValue& entry);
   void note_origins(const RecordedOp& op);
   RecordedWrite note_write(const Written& before, const c10::OperatorHandle& op);
+  void mark_written(ValueId value, const c10::StorageImpl& storage);
   void check_outside_changes();
-  bool has_undeclared_write(const Lift& lift) const;
   InputObservation observe(const Lift& lift);
   std::vector<RecordedInput> make_inputs();
   uint32_t storage_number(const c10::Storage& storage);
@@ -162,7 +151,7 @@ class Recorder {
   Recording recording_;
   std::vector<Lift> lifts_;
   TensorWatch watch_;
-  std::vector<bool> requires_grad_;  // by ValueId, as last seen; of tensors that are no views
+  std::vector<bool> requires_grad_;                // by ValueId, as last seen
   std::vector<const c10::StorageImpl*> storages_;  // by ValueId, as operators left them
   std::vector<at::Tensor> kept_;  // a freed tensor's address would be taken for another value
   std::unordered_map<const c10::TensorImpl*, size_t> lift_of_;  // by the real tensor
@@ -172,7 +161,6 @@ class Recorder {
   std::unordered_map<uint32_t, size_t> origins_;  // values in the memory of an input, and which
   std::unordered_map<const void*, at::Tensor> real_counters_;  // a stand-in with that counter
   std::unordered_map<const c10::StorageImpl*, uint32_t> storage_numbers_;
-  std::unordered_map<const c10::StorageImpl*, size_t> generations_seen_;  // by declared writes
 };
 
 thread_local Recorder* Recorder::current = nullptr;
@@ -462,6 +450,17 @@ void Recorder::note_origins(const RecordedOp& op) {
   }
 }
 
+/// The input whose elements were written; if it is not known, each in the storage.
+void Recorder::mark_written(ValueId value, const c10::StorageImpl& storage) {
+  if (const auto origin = origins_.find(value.index); origin != origins_.end()) {
+    lifts_[origin->second].is_written = true;
+    return;
+  }
+  for (Lift& lift : lifts_) {
+    if (lift.first_storage.unsafeGetStorageImpl() == &storage) lift.is_written = true;
+  }
+}
+
 RecordedWrite Recorder::note_write(const Written& before, const c10::OperatorHandle& op) {
   const at::Tensor& tensor = before.tensor;
   const ValueId value = number(tensor);  // its traced value is a new one
@@ -477,7 +476,6 @@ RecordedWrite Recorder::note_write(const Written& before, const c10::OperatorHan
                       .storage = false};
   if (write.data && tensor._version() == before.version)
     torch::autograd::impl::bump_version(tensor);
-  generations_seen_[&storage] += storage.generation() - before.generation;
   write.version_advance = static_cast<uint32_t>(tensor._version()) - before.version;
   if (!(history_of(before.root) == before.edge)) {
     write.rewritten = number(before.root);
@@ -494,14 +492,9 @@ RecordedWrite Recorder::note_write(const Written& before, const c10::OperatorHan
   const auto origin = origins_.find(value.index);
   if (write.storage && origin != origins_.end() && lifts_[origin->second].stand_in.is_same(tensor))
     lifts_[origin->second].storage_changed = true;
+  if (write.data) mark_written(value, storage);
   if (write.storage) origins_.erase(value.index);
   if (!write.data) return write;
-  for (size_t i = 0; i < lifts_.size(); ++i) {
-    Lift& lift = lifts_[i];
-    if (origin != origins_.end() ? origin->second == i
-                                 : lift.first_storage.unsafeGetStorageImpl() == &storage)
-      lift.is_written = true;
-  }
   // Functionalization gives a written tensor the new value's strides; eager keeps the old ones.
   if (!changes_view && !write.storage && now.strides != before.type.strides) {
     throw Refusal(fmt::format(
@@ -548,11 +541,12 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   };
   std::vector<Unwritten> unwritten;
   for (size_t i = begin; i < stack.size(); ++i) {
-    if (is_written(op, i - begin) || !stack[i].isTensor()) continue;
-    const at::Tensor& tensor = stack[i].toTensor();
-    if (!tensor.defined() || !functional::isFunctionalTensor(tensor)) continue;
-    unwritten.push_back({tensor, static_cast<uint32_t>(tensor._version()),
-                         functional_storage(tensor.storage()).generation()});
+    if (is_written(op, i - begin)) continue;
+    for_each_tensor(stack[i], [&](const at::Tensor& tensor) {
+      if (!tensor.defined() || !functional::isFunctionalTensor(tensor)) return;
+      unwritten.push_back({tensor, static_cast<uint32_t>(tensor._version()),
+                           functional_storage(tensor.storage()).generation()});
+    });
   }
   const bool writes = is_mutating(op);
   if (!written.empty() && !op.hasTag(at::Tag::inplace_view)) check_overlap(op, stack);
@@ -570,6 +564,7 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
     if (advance == 0 && !data) continue;
     const ValueId value = number(tensor);
     const ValueId counter = by_counter_.at(version_counter_identity(tensor));
+    if (data) mark_written(value, functional_storage(tensor.storage()));
     recorded.writes.push_back(
         {.value = value,
          .counter = counter,
@@ -601,13 +596,6 @@ uint32_t Recorder::storage_number(const c10::Storage& storage) {
   return storage_numbers_.try_emplace(storage.unsafeGetStorageImpl(), next).first->second;
 }
 
-/// A composite operator may write what its schema does not say (train-mode batch norm).
-bool Recorder::has_undeclared_write(const Lift& lift) const {
-  const auto seen = generations_seen_.find(lift.first_storage.unsafeGetStorageImpl());
-  return functional_storage(lift.first_storage).generation() !=
-         (seen == generations_seen_.end() ? 0 : seen->second);
-}
-
 InputObservation Recorder::observe(const Lift& lift) {
   const at::Tensor& now = lift.stand_in;
   functional::sync(now);
@@ -621,7 +609,7 @@ InputObservation Recorder::observe(const Lift& lift) {
                         .is_leaf = !is_real || lift.real.is_leaf(),
                         .is_leaf_after = now.is_leaf(),
                         .is_view = is_real && lift.real.is_view(),
-                        .data_mutated = lift.is_written || has_undeclared_write(lift),
+                        .data_mutated = lift.is_written,
                         .storage_changed = lift.storage_changed,
                         .same_history = !is_real || history_of(root.stand_in) == root.edge,
                         .version_advance = static_cast<uint32_t>(now._version()),

@@ -1,6 +1,5 @@
 #include "capture/stand_in.h"
 
-#include <ATen/FunctionalStorageImpl.h>
 #include <ATen/FunctionalTensorWrapper.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/_conj.h>
@@ -126,10 +125,9 @@ std::optional<ValueId> traced_value(const at::Tensor& wrapper) {
 }
 
 ValueId traced_memory(const c10::Storage& storage) {
-  auto* memory =
-      static_cast<at::functionalization::FunctionalStorageImpl*>(storage.unsafeGetStorageImpl());
-  memory->apply_updates();
-  const TraceTensorImpl* traced = as_trace_tensor(memory->base());
+  auto& memory = functional_storage(storage);
+  memory.apply_updates();
+  const TraceTensorImpl* traced = as_trace_tensor(memory.base());
   TORCH_INTERNAL_ASSERT(traced, "a memory of the trace holds no traced value");
   return traced->value();
 }

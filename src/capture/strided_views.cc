@@ -20,7 +20,6 @@ namespace foregrad {
 namespace {
 
 namespace functional = at::functionalization::impl;
-using at::functionalization::FunctionalStorageImpl;
 
 /// A view by strides of the memory's first tensor. The offset counts from that tensor's first
 /// element.
@@ -56,9 +55,9 @@ at::Tensor strided_view(const at::Tensor& self, at::IntArrayRef sizes, at::IntAr
     return at::as_strided(self, sizes, strides, storage_offset);
   }
   functional::sync(self);
-  auto* storage = static_cast<FunctionalStorageImpl*>(self.storage().unsafeGetStorageImpl());
-  storage->apply_updates();
-  const at::Tensor& base = storage->base();
+  auto& storage = functional_storage(self.storage());
+  storage.apply_updates();
+  const at::Tensor& base = storage.base();
   TORCH_CHECK(base.scalar_type() == self.scalar_type() && base.is_conj() == self.is_conj() &&
                   base.is_neg() == self.is_neg(),
               "as_strided: a view by strides of a tensor that sees its memory as another dtype is "

@@ -63,6 +63,11 @@ bool is_wrapper(const at::Tensor& tensor) {
   return typeid(impl) == typeid(at::FunctionalTensorWrapper);
 }
 
+at::functionalization::FunctionalStorageImpl& functional_storage(const c10::Storage& storage) {
+  return *static_cast<at::functionalization::FunctionalStorageImpl*>(
+      storage.unsafeGetStorageImpl());
+}
+
 TraceTensorImpl* traced_inside(const at::Tensor& wrapper) {
   namespace functional = at::functionalization::impl;
   if (!is_wrapper(wrapper)) return nullptr;

@@ -1,6 +1,7 @@
 // The tensor that stands for a value while a program is traced: all of a CPU tensor but its data.
 #pragma once
 
+#include <ATen/FunctionalStorageImpl.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/TensorImpl.h>
 
@@ -37,6 +38,9 @@ TraceTensorImpl* as_trace_tensor(const at::Tensor& tensor);
 /// Whether the tensor is a functional wrapper. A plain tensor that was given a wrapper's data
 /// (`set_data`) has a wrapper's keys and is none.
 bool is_wrapper(const at::Tensor& tensor);
+
+/// Returns the storage of functional wrappers as what it is.
+at::functionalization::FunctionalStorageImpl& functional_storage(const c10::Storage& storage);
 
 /// Returns the trace tensor's implementation inside a functional wrapper, null if there is none.
 /// Does not synchronise the wrapper.

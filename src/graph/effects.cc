@@ -7,12 +7,6 @@
 namespace foregrad {
 namespace {
 
-bool equal(const std::vector<Operand>& left, const std::vector<Operand>& right) {
-  return std::equal(
-      left.begin(), left.end(), right.begin(), right.end(),
-      [](const Operand& a, const Operand& b) { return foregrad::operands_equal(a, b); });
-}
-
 std::string write(const CallAgain& call) {
   std::string results;
   for (const Operand& result : call.op.results) {
@@ -41,7 +35,8 @@ std::string write(const RefreshHistory& refresh) {
 
 bool operator==(const CallAgain& left, const CallAgain& right) {
   return left.op.op == right.op.op && left.op.modes == right.op.modes &&
-         equal(left.op.args, right.op.args) && equal(left.op.results, right.op.results);
+         operands_equal(left.op.args, right.op.args) &&
+         operands_equal(left.op.results, right.op.results);
 }
 
 std::string to_text(const Effect& effect) {

@@ -1,5 +1,7 @@
 #include "graph/graph.h"
 
+#include <algorithm>
+
 #include <c10/util/Exception.h>
 
 namespace foregrad {
@@ -22,6 +24,13 @@ std::vector<std::optional<NodeId>> producers(const Graph& graph) {
     for_each_definition(graph.nodes[i], [&](ValueId id) { producer.at(id.index) = NodeId{i}; });
   }
   return producer;
+}
+
+bool takes_offset(const c10::OperatorHandle& op) {
+  const auto& parameters = op.schema().arguments();
+  return std::any_of(parameters.begin(), parameters.end(), [](const c10::Argument& parameter) {
+    return parameter.name() == "storage_offset";
+  });
 }
 
 std::string operator_text(const c10::OperatorHandle& op) {

@@ -76,6 +76,9 @@ void for_each_definition(AnyNode& node, Visitor&& visit) {
 /// defines.
 std::vector<std::optional<NodeId>> producers(const Graph& graph);
 
+/// Whether the operator takes an absolute offset into the storage (`as_strided`).
+bool takes_offset(const c10::OperatorHandle& op);
+
 /// Returns the full name of an operator with its overload, for example `aten::add.Tensor`.
 std::string operator_text(const c10::OperatorHandle& op);
 

@@ -228,6 +228,11 @@ bool operands_equal(const Operand& left, const Operand& right) {
   return literals_equal(std::get<c10::IValue>(left), std::get<c10::IValue>(right));
 }
 
+bool operands_equal(const std::vector<Operand>& left, const std::vector<Operand>& right) {
+  return std::equal(left.begin(), left.end(), right.begin(), right.end(),
+                    [](const Operand& a, const Operand& b) { return operands_equal(a, b); });
+}
+
 size_t literal_hash(const c10::IValue& literal) {
   const auto [kind, hash] = kind_and_hash(literal);
   return c10::hash_combine(static_cast<size_t>(kind), hash);

@@ -44,6 +44,7 @@ bool literals_equal(const c10::IValue& left, const c10::IValue& right);
 
 /// Compares two operands: same kind, same values, equal literals.
 bool operands_equal(const Operand& left, const Operand& right);
+bool operands_equal(const std::vector<Operand>& left, const std::vector<Operand>& right);
 
 /// Hashes a literal so that equal literals hash alike.
 size_t literal_hash(const c10::IValue& literal);

@@ -10,12 +10,6 @@
 namespace foregrad {
 namespace {
 
-bool operands_equal(const std::vector<Operand>& left, const std::vector<Operand>& right) {
-  return std::equal(
-      left.begin(), left.end(), right.begin(), right.end(),
-      [](const Operand& a, const Operand& b) { return foregrad::operands_equal(a, b); });
-}
-
 bool ops_equal(const RecordedOp& left, const RecordedOp& right) {
   return left.op == right.op && left.modes == right.modes &&
          operands_equal(left.args, right.args) && operands_equal(left.results, right.results);
@@ -92,11 +86,8 @@ std::optional<size_t> first_difference(const Recording& left, const Recording& r
 }
 
 bool takes_offsets(const Recording& recording) {
-  return std::ranges::any_of(recording.ops, [](const RecordedOp& op) {
-    return std::ranges::any_of(op.op.schema().arguments(), [](const c10::Argument& argument) {
-      return argument.name() == "storage_offset";
-    });
-  });
+  return std::ranges::any_of(recording.ops,
+                             [](const RecordedOp& op) { return takes_offset(op.op); });
 }
 
 std::string to_text(const RecordedOp& op) {

@@ -169,8 +169,7 @@ class Cse {
   }
 
   bool is_equal(const Node& left, const Node& right) const {
-    if (left.op != right.op || !std::equal(left.args.begin(), left.args.end(), right.args.begin(),
-                                           right.args.end(), operands_equal)) {
+    if (left.op != right.op || !operands_equal(left.args, right.args)) {
       return false;
     }
     bool same_types = true;

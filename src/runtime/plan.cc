@@ -87,13 +87,6 @@ std::string found_text(const at::Tensor& tensor) {
   return tensor.defined() ? to_text(type_of(tensor)) : "an undefined tensor";
 }
 
-bool takes_offset(const Node& node) {
-  const auto& parameters = node.op.schema().arguments();
-  return std::any_of(parameters.begin(), parameters.end(), [](const c10::Argument& parameter) {
-    return parameter.name() == "storage_offset";
-  });
-}
-
 /// Returns the tensor with another offset into a storage that begins elsewhere, over the same
 /// elements.
 at::Tensor beginning_at(const at::Tensor& tensor, int64_t offset) {
@@ -141,7 +134,8 @@ class Plan::Compiler {
     for (const GraphOutput& output : graph_.outputs) {
       plan_.outputs_.push_back(output.value ? std::optional(read(*output.value)) : std::nullopt);
     }
-    if (std::any_of(graph_.nodes.begin(), graph_.nodes.end(), takes_offset)) {
+    if (std::any_of(graph_.nodes.begin(), graph_.nodes.end(),
+                    [](const Node& node) { return takes_offset(node.op); })) {
       for (uint32_t i = 0; i < graph_.inputs.size(); ++i) {
         const ValueId value = graph_.inputs[i].value;
         plan_.input_offsets_.push_back(graph_.type(value).storage_offset);

@@ -2,16 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "support/graph_builder.h"
+
 namespace foregrad {
 namespace {
 
-TensorType strided(c10::DimVector sizes, c10::DimVector strides, int64_t offset = 0,
-                   at::ScalarType dtype = at::kFloat) {
-  return {.dtype = dtype,
-          .sizes = std::move(sizes),
-          .strides = std::move(strides),
-          .storage_offset = offset};
-}
+using testing::strided_type;
 
 InputFacts lying(TensorType type, uint32_t storage = 0, std::optional<uint32_t> view_of = {},
                  bool is_argument = true) {
@@ -27,16 +23,18 @@ constexpr InputWrites kHidden{.data = true, .history = false, .storage = false};
 constexpr InputWrites kTracked{.data = true, .history = true, .storage = false};
 
 TEST(Arrangement, WhatIsNotWrittenLiesAlone) {
-  const std::vector<InputFacts> facts = {lying(strided({4}, {1})), lying(strided({4}, {1}, 2)),
-                                         lying(strided({4}, {2}), 1)};
+  const std::vector<InputFacts> facts = {lying(strided_type({4}, {1})),
+                                         lying(strided_type({4}, {1}, 2)),
+                                         lying(strided_type({4}, {2}), 1)};
   const Arrangement plain = arrange(facts, {kNone, kNone, kNone}, false);
   for (uint32_t i = 0; i < 3; ++i) EXPECT_EQ(plain.of(i), Placement());
   EXPECT_TRUE(plain.memories.empty());
 }
 
 TEST(Arrangement, OverlappingInputsShareAMemoryIfOneIsWritten) {
-  const std::vector<InputFacts> facts = {lying(strided({4}, {1}, 3)), lying(strided({4}, {1}, 20)),
-                                         lying(strided({4}, {1}, 5)), lying(strided({4}, {1}), 1)};
+  const std::vector<InputFacts> facts = {
+      lying(strided_type({4}, {1}, 3)), lying(strided_type({4}, {1}, 20)),
+      lying(strided_type({4}, {1}, 5)), lying(strided_type({4}, {1}), 1)};
   const Arrangement shared = arrange(facts, {kNone, kHidden, kHidden, kHidden}, false);
   ASSERT_EQ(shared.memories.size(), 1U);
   EXPECT_EQ(shared.of(0).memory, 0U);
@@ -49,8 +47,8 @@ TEST(Arrangement, OverlappingInputsShareAMemoryIfOneIsWritten) {
 }
 
 TEST(Arrangement, AMemoryOfTwoDtypesIsBytesOfTheWholeStorage) {
-  const std::vector<InputFacts> facts = {lying(strided({4}, {1}, 1)),
-                                         lying(strided({4}, {1}, 1, at::kInt))};
+  const std::vector<InputFacts> facts = {lying(strided_type({4}, {1}, 1)),
+                                         lying(strided_type({4}, {1}, 1, at::kInt))};
   const Arrangement shared = arrange(facts, {kHidden, kNone}, false);
   ASSERT_EQ(shared.memories.size(), 1U);
   EXPECT_EQ(shared.memories[0].type.dtype, at::kByte);
@@ -59,7 +57,7 @@ TEST(Arrangement, AMemoryOfTwoDtypesIsBytesOfTheWholeStorage) {
 }
 
 TEST(Arrangement, AWrittenInputWithGapsLiesInAMemory) {
-  const std::vector<InputFacts> facts = {lying(strided({3}, {2}, 1))};
+  const std::vector<InputFacts> facts = {lying(strided_type({3}, {2}, 1))};
   EXPECT_TRUE(arrange(facts, {kNone}, false).memories.empty());
   const Arrangement gaps = arrange(facts, {kHidden}, false);
   ASSERT_EQ(gaps.memories.size(), 1U);
@@ -68,9 +66,9 @@ TEST(Arrangement, AWrittenInputWithGapsLiesInAMemory) {
 
 TEST(Arrangement, ViewsAreTakenOfTheirBaseWhereItsHistoryIsReplaced) {
   // Two views of a base that is no argument, without an element in common.
-  const std::vector<InputFacts> facts = {lying(strided({2}, {1}), 0, 2),
-                                         lying(strided({2}, {1}, 2), 0, 2),
-                                         lying(strided({4}, {1}), 0, {}, false)};
+  const std::vector<InputFacts> facts = {lying(strided_type({2}, {1}), 0, 2),
+                                         lying(strided_type({2}, {1}, 2), 0, 2),
+                                         lying(strided_type({4}, {1}), 0, {}, false)};
   const Arrangement hidden = arrange(facts, {kHidden, kNone}, false);
   EXPECT_EQ(hidden.of(0), Placement());
   EXPECT_FALSE(hidden.is_base(2));
@@ -82,7 +80,7 @@ TEST(Arrangement, ViewsAreTakenOfTheirBaseWhereItsHistoryIsReplaced) {
 }
 
 TEST(Arrangement, OffsetsIntoAWrittenStorageTakeTheWholeOfIt) {
-  const std::vector<InputFacts> facts = {lying(strided({4}, {1}, 2))};
+  const std::vector<InputFacts> facts = {lying(strided_type({4}, {1}, 2))};
   EXPECT_TRUE(arrange(facts, {kNone}, true).memories.empty());
   const Arrangement whole = arrange(facts, {kHidden}, true);
   ASSERT_EQ(whole.memories.size(), 1U);

@@ -3,19 +3,15 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "support/expect_like.h"
+
 namespace foregrad {
 namespace {
 
+using testing::expect_like;
+
 at::Tensor to_meta(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.to(at::kMeta) : tensor;
-}
-
-void expect_like(const at::Tensor& inferred, const at::Tensor& real) {
-  ASSERT_EQ(inferred.defined(), real.defined());
-  if (!real.defined()) return;
-  EXPECT_EQ(inferred.sizes(), real.sizes());
-  EXPECT_EQ(inferred.strides(), real.strides());
-  EXPECT_EQ(inferred.dtype(), real.dtype());
 }
 
 TEST(BatchNormShapes, AgreeWithTheRealKernels) {

@@ -3,18 +3,14 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "support/expect_like.h"
+
 namespace foregrad {
 namespace {
 
-using Ints = std::vector<int64_t>;
+using testing::expect_like;
 
-void expect_like(const at::Tensor& inferred, const at::Tensor& real) {
-  ASSERT_EQ(inferred.defined(), real.defined());
-  if (!real.defined()) return;
-  EXPECT_EQ(inferred.sizes(), real.sizes());
-  EXPECT_EQ(inferred.strides(), real.strides());
-  EXPECT_EQ(inferred.dtype(), real.dtype());
-}
+using Ints = std::vector<int64_t>;
 
 TEST(ConvolutionShapes, AgreeWithTheRealKernels) {
   for (int64_t stride : {1, 2, 3}) {

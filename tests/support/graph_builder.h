@@ -24,6 +24,15 @@ inline TensorType contiguous_type(at::ScalarType dtype, std::initializer_list<in
   return type;
 }
 
+/// Returns a CPU type that lies as said.
+inline TensorType strided_type(c10::DimVector sizes, c10::DimVector strides, int64_t offset = 0,
+                               at::ScalarType dtype = at::kFloat) {
+  return {.dtype = dtype,
+          .sizes = std::move(sizes),
+          .strides = std::move(strides),
+          .storage_offset = offset};
+}
+
 /// Returns the operator of a full name, for example `aten::add.Tensor`.
 inline c10::OperatorHandle find_operator(const std::string& name) {
   const size_t dot = name.find('.');
@@ -60,12 +69,9 @@ struct GraphBuilder {
 
 /// Says whether two graphs are equal: nodes, ports and the types of all defined values.
 inline bool graphs_equal(const Graph& left, const Graph& right) {
-  const auto same_operands = [](const std::vector<Operand>& a, const std::vector<Operand>& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), operands_equal);
-  };
   const auto same_node = [&](const Node& a, const Node& b) {
     return a.op == b.op && a.phase == b.phase && a.overwrites == b.overwrites &&
-           same_operands(a.args, b.args) && same_operands(a.results, b.results);
+           operands_equal(a.args, b.args) && operands_equal(a.results, b.results);
   };
   bool equal =
       std::equal(left.nodes.begin(), left.nodes.end(), right.nodes.begin(), right.nodes.end(),
