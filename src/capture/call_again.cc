@@ -3,6 +3,7 @@
 #include <ATen/autocast_mode.h>
 #include <c10/core/GradMode.h>
 
+#include "capture/written_layout.h"
 #include "graph/call.h"
 
 namespace foregrad {
@@ -39,7 +40,9 @@ uint64_t call_again(const RecordedOp& op, std::vector<at::Tensor>& values) {
     fold_history(history, values[id.index]);
     return values[id.index];
   });
+  const WrittenLayouts layouts(op.op, stack);
   op.op.callBoxed(&stack);
+  layouts.keep();
   take_results(stack, op.results,
                [&](ValueId id, at::Tensor&& tensor) { values[id.index] = std::move(tensor); });
   return history;

@@ -13,6 +13,7 @@
 #include "capture/stand_in.h"
 #include "capture/trace_tensor.h"
 #include "capture/tracer.h"
+#include "graph/alias.h"
 #include "graph/refusal.h"
 
 namespace foregrad {

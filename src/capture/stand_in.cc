@@ -2,19 +2,13 @@
 
 #include <ATen/FunctionalTensorWrapper.h>
 #include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/ops/_conj.h>
-#include <ATen/ops/_neg_view.h>
-#include <ATen/ops/as_strided.h>
-#include <ATen/ops/view_as_complex.h>
-#include <ATen/ops/view_as_real.h>
 #include <c10/core/GradMode.h>
-#include <fmt/format.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include "capture/keys.h"
 #include "capture/trace_tensor.h"
-#include "graph/refusal.h"
+#include "graph/alias.h"
 
 namespace foregrad {
 
@@ -41,35 +35,6 @@ void set_history(at::Tensor& wrapper, bool requires_grad, bool is_leaf) {
   } else {
     torch::autograd::create_gradient_edge(wrapper, c10::make_intrusive<PrimalNode>());
   }
-}
-
-/// Sees the same memory as elements of another dtype.
-at::Tensor with_dtype(const at::Tensor& source, at::ScalarType dtype) {
-  if (source.scalar_type() == dtype) return source;
-  if (c10::isComplexType(source.scalar_type()) &&
-      c10::toRealValueType(source.scalar_type()) == dtype)
-    return at::view_as_real(source);
-  const auto item = static_cast<int64_t>(c10::elementSize(dtype));
-  const auto source_item = static_cast<int64_t>(source.element_size());
-  if (source_item == item) return source.view(dtype);
-  // A memory of bytes; what is left at its end is nobody's.
-  if (source.dim() == 1 && source.stride(0) == 1) {
-    const int64_t count = source.size(0) * source_item / item;
-    return source.slice(0, 0, count * item / source_item).view(dtype);
-  }
-  throw Refusal(
-      fmt::format("an argument of dtype `{}` is a view of a tensor of dtype `{}`, and is written, "
-                  "which is not supported. Expected views of the base's dtype. Pass the base.",
-                  c10::toString(dtype), c10::toString(source.scalar_type())));
-}
-
-at::Tensor alias_of(const at::Tensor& source, const TensorType& type, int64_t offset) {
-  const at::Tensor elements = with_dtype(source, type.dtype);
-  at::Tensor alias =
-      at::as_strided(elements, type.sizes, type.strides, elements.storage_offset() + offset);
-  if (alias.is_conj() != type.is_conj) alias = at::_conj(alias);
-  if (alias.is_neg() != type.is_neg) alias = at::_neg_view(alias);
-  return alias;
 }
 
 }  // namespace
@@ -103,13 +68,6 @@ at::Tensor place_as_view(const at::Tensor& base, const TensorType& type, int64_t
   at::Tensor view = alias_of(base, type, offset);
   torch::autograd::impl::get_view_autograd_meta(view)->set_creation_meta(creation);
   return view;
-}
-
-int64_t offset_between(const TensorType& base, const TensorType& view) {
-  const auto bytes = [](const TensorType& type) {
-    return type.storage_offset * static_cast<int64_t>(c10::elementSize(type.dtype));
-  };
-  return (bytes(view) - bytes(base)) / static_cast<int64_t>(c10::elementSize(view.dtype));
 }
 
 at::Tensor make_tangent(Tracer& tracer, const TensorType& type, const Differentiable& of) {

@@ -25,9 +25,6 @@ at::Tensor place_in_memory(const at::Tensor& memory, const TensorType& type, int
 at::Tensor place_as_view(const at::Tensor& base, const TensorType& type, int64_t offset,
                          uint8_t creation_meta);
 
-/// Returns the offset of a view from its base's first element, in elements of the view's dtype.
-int64_t offset_between(const TensorType& base, const TensorType& view);
-
 /// Makes a functional wrapper for a tangent.
 at::Tensor make_tangent(Tracer& tracer, const TensorType& type, const Differentiable& of);
 

@@ -6,14 +6,13 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/native/Resize.h>
 #include <ATen/ops/as_strided.h>
-#include <ATen/ops/as_strided_copy.h>
-#include <ATen/ops/as_strided_scatter.h>
 #include <torch/library.h>
 
+#include <memory>
 #include <utility>
-#include <vector>
 
 #include "capture/trace_tensor.h"
+#include "graph/alias.h"
 
 namespace foregrad {
 
@@ -24,26 +23,22 @@ namespace functional = at::functionalization::impl;
 /// A view by strides of the memory's first tensor. The offset counts from that tensor's first
 /// element.
 struct StridedViewMeta final : at::functionalization::ViewMeta {
-  StridedViewMeta(std::vector<int64_t> sizes, std::vector<int64_t> strides, int64_t offset)
+  StridedViewMeta(TensorType type, int64_t offset)
       : ViewMeta(/*has_symbolic_inputs=*/false),
-        sizes_(std::move(sizes)),
-        strides_(std::move(strides)),
+        type_(std::move(type)),
         offset_(offset),
         reapplies_views_(functional::getFunctionalizationReapplyViewsTLS()) {}
 
   at::Tensor forward(const at::Tensor& base) override {
-    const int64_t offset = base.storage_offset() + offset_;
-    return reapplies_views_ ? at::as_strided(base, sizes_, strides_, offset)
-                            : at::as_strided_copy(base, sizes_, strides_, offset);
+    const at::Tensor view = alias_of(base, type_, offset_);
+    return reapplies_views_ ? view : view.clone(at::MemoryFormat::Contiguous);
   }
   at::Tensor reverse(const at::Tensor& base, const at::Tensor& mutated_view) override {
-    return at::as_strided_scatter(base, mutated_view, sizes_, strides_,
-                                  base.storage_offset() + offset_);
+    return alias_scatter(base, mutated_view, type_, offset_);
   }
 
  private:
-  std::vector<int64_t> sizes_;
-  std::vector<int64_t> strides_;
+  TensorType type_;
   int64_t offset_;
   bool reapplies_views_;
 };
@@ -58,17 +53,16 @@ at::Tensor strided_view(const at::Tensor& self, at::IntArrayRef sizes, at::IntAr
   auto& storage = functional_storage(self.storage());
   storage.apply_updates();
   const at::Tensor& base = storage.base();
-  TORCH_CHECK(base.scalar_type() == self.scalar_type() && base.is_conj() == self.is_conj() &&
-                  base.is_neg() == self.is_neg(),
-              "as_strided: a view by strides of a tensor that sees its memory as another dtype is "
-              "not supported in a trace");
-  const int64_t first = storage_offset.value_or(self.storage_offset());
+  TensorType type = type_of(self);
+  type.sizes = sizes;
+  type.strides = strides;
+  type.storage_offset = storage_offset.value_or(self.storage_offset());
   if (const auto* traced = as_trace_tensor(base)) {
-    at::native::checkInBoundsForStorage(sizes, strides, first, base.dtype(),
+    at::native::checkInBoundsForStorage(sizes, strides, type.storage_offset, self.dtype(),
                                         traced->meta().storage());
   }
-  const int64_t offset = first - base.storage_offset();
-  auto meta = std::make_shared<StridedViewMeta>(sizes.vec(), strides.vec(), offset);
+  const int64_t offset = offset_between(type_of(base), type);
+  auto meta = std::make_shared<StridedViewMeta>(std::move(type), offset);
   at::Tensor view;
   {
     at::AutoDispatchSkipFunctionalize below;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "graph/alias.h"
 #include "graph/call.h"
 
 namespace foregrad {
@@ -21,27 +22,6 @@ at::Tensor memory_of(const at::Tensor& anchor, const MemorySpan& span) {
   memory.unsafeGetTensorImpl()->set_storage_keep_dtype(anchor.storage());
   memory.unsafeGetTensorImpl()->set_sizes_and_strides(span.type.sizes, span.type.strides, start);
   return memory;
-}
-
-/// Sees the elements of `part` in a tensor that has the layout of `whole`.
-at::Tensor part_of(const at::Tensor& updated, const InputInfo& whole, const InputInfo& part,
-                   const at::Tensor& whole_input, const at::Tensor& part_input) {
-  at::Tensor elements = updated;
-  const at::ScalarType dtype = part.type.dtype;
-  const auto item = static_cast<int64_t>(part_input.element_size());
-  if (whole.type.dtype != dtype) {
-    const int64_t count = updated.size(0) * static_cast<int64_t>(updated.element_size()) / item;
-    elements = updated.slice(0, 0, count * item / static_cast<int64_t>(updated.element_size()))
-                   .view(dtype);
-  }
-  const int64_t offset =
-      part_input.storage_offset() -
-      whole_input.storage_offset() * static_cast<int64_t>(whole_input.element_size()) / item;
-  at::Tensor seen =
-      elements.as_strided(part.type.sizes, part.type.strides, elements.storage_offset() + offset);
-  if (part.type.is_conj) seen = seen.conj();
-  if (part.type.is_neg) seen = seen._neg_view();
-  return seen;
 }
 
 /// Calls the operators of effects on the caller's tensors.
@@ -128,7 +108,8 @@ void write_back(const ViewAndMutationMeta& meta, InputIndex index,
   }
   for (const InputIndex part : info.written_parts) {
     const at::Tensor& part_input = inputs[part.index];
-    part_input.copy_(part_of(updated, info, meta.inputs[part.index], input, part_input));
+    const TensorType type = type_of(part_input);
+    part_input.copy_(alias_of(updated, type, offset_between(type_of(input), type)));
   }
 }
 

@@ -1,0 +1,97 @@
+#include "capture/value_table.h"
+
+#include <fmt/format.h>
+
+#include "capture/trace_tensor.h"
+#include "graph/refusal.h"
+
+namespace foregrad {
+
+ValueId ValueTable::number(const at::Tensor& tensor) {
+  auto [found, is_new] = by_identity_.try_emplace(tensor.unsafeGetTensorImpl());
+  if (!is_new) {
+    if (const auto* traced = traced_inside(tensor))
+      by_traced_value_[traced->value().index] = found->second;
+    return found->second;
+  }
+  const ValueId value{recording_.value_count++};
+  found->second = value;
+  tensors_.push_back(tensor);
+  storages_.push_back(tensor.storage().unsafeGetStorageImpl());
+  requires_grad_.push_back(tensor.requires_grad());
+  recording_.starts_with_history.push_back(!tensor.is_view() && tensor.requires_grad() &&
+                                           !tensor.is_leaf());
+  const auto [counter, is_new_counter] =
+      by_counter_.try_emplace(version_counter_identity(tensor), value);
+  if (!is_new_counter) recording_.counters.emplace(value, counter->second);
+  if (tensor.is_view()) recording_.view_bases.emplace(value, number(base_of(tensor)));
+  if (is_new_counter && tensor._version() > 0)
+    recording_.first_versions.emplace(value, static_cast<uint32_t>(tensor._version()));
+  if (const auto* traced = traced_inside(tensor)) by_traced_value_[traced->value().index] = value;
+  return value;
+}
+
+std::optional<ValueId> ValueTable::find(const at::Tensor& tensor) const {
+  const auto found = by_identity_.find(tensor.unsafeGetTensorImpl());
+  return found == by_identity_.end() ? std::nullopt : std::optional(found->second);
+}
+
+ValueId ValueTable::counter_of(const at::Tensor& tensor) const {
+  return by_counter_.at(version_counter_identity(tensor));
+}
+
+void ValueTable::note_storage(ValueId value) {
+  storages_[value.index] = tensors_[value.index].storage().unsafeGetStorageImpl();
+}
+
+ValueId ValueTable::value_of(const at::Tensor& tensor, const c10::OperatorHandle& op) const {
+  if (const auto value = find(tensor)) return *value;
+  if (const auto* traced = traced_inside(tensor)) {
+    auto found = by_traced_value_.find(traced->value().index);
+    if (found != by_traced_value_.end()) return found->second;
+  }
+  throw Refusal(
+      fmt::format("`{}`: a tensor `{}` was made in a way that tracing does not see. Expected "
+                  "tensors made by operators.",
+                  operator_text(op), to_text(type_of(tensor))));
+}
+
+Operand ValueTable::take(const c10::IValue& entry, const c10::OperatorHandle& op) const {
+  if (entry.isTensor()) {
+    const at::Tensor& tensor = entry.toTensor();
+    if (!tensor.defined()) return c10::IValue();
+    if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) return entry;
+    return value_of(tensor, op);
+  }
+  ValueList values;
+  if (entry.isTensorList()) {
+    for (const at::Tensor& tensor : entry.toTensorVector()) {
+      values.push_back(tensor.defined() ? std::optional(value_of(tensor, op)) : std::nullopt);
+    }
+    return values;
+  }
+  if (entry.isOptionalTensorList()) {
+    for (const auto& tensor : entry.toOptionalTensorVector()) {
+      values.push_back(tensor && tensor->defined() ? std::optional(value_of(*tensor, op))
+                                                   : std::nullopt);
+    }
+    return values;
+  }
+  return entry;
+}
+
+Operand ValueTable::give(const c10::IValue& entry) {
+  if (entry.isTensor()) {
+    return entry.toTensor().defined() ? Operand(number(entry.toTensor())) : Operand(c10::IValue());
+  }
+  if (entry.isTensorList()) {
+    ValueList values;
+    for (const at::Tensor& tensor : entry.toTensorVector()) {
+      values.push_back(tensor.defined() ? std::optional(number(tensor)) : std::nullopt);
+    }
+    return values;
+  }
+  return entry;
+}
+
+}  // namespace foregrad

@@ -1,0 +1,70 @@
+// A value of a recording is a tensor object: two handles of one tensor are one value, an in-place
+// operator gives the value it wrote. Tensors are matched by identity; one that autograd saved comes
+// back as a new object without an operator call, and is matched by the trace tensor inside its
+// wrapper.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/recording.h"
+
+namespace foregrad {
+
+/// Calls `visit` for each tensor in the entry, list entries included.
+template <class Visit>
+void for_each_tensor(const c10::IValue& entry, Visit&& visit) {
+  if (entry.isTensor()) {
+    visit(entry.toTensor());
+  } else if (entry.isTensorList()) {
+    for (const at::Tensor& tensor : entry.toTensorVector()) visit(tensor);
+  } else if (entry.isOptionalTensorList()) {
+    for (const auto& tensor : entry.toOptionalTensorVector()) {
+      if (tensor) visit(*tensor);
+    }
+  }
+}
+
+/// Numbers the tensors of a recording under construction, and notes in it what autograd knows of
+/// them when they are first seen.
+class ValueTable {
+ public:
+  explicit ValueTable(Recording& recording) : recording_(recording) {}
+
+  /// Returns the tensor's value, a new one if it has none yet.
+  ValueId number(const at::Tensor& tensor);
+  std::optional<ValueId> find(const at::Tensor& tensor) const;
+  /// Returns the first value that shares the tensor's version counter.
+  ValueId counter_of(const at::Tensor& tensor) const;
+
+  /// Returns the operand of an argument. Throws `Refusal` for a tensor without a value.
+  Operand take(const c10::IValue& entry, const c10::OperatorHandle& op) const;
+  /// Returns the operand of a result.
+  Operand give(const c10::IValue& entry);
+
+  /// The tensor of each value, by ValueId.
+  const std::vector<at::Tensor>& tensors() const { return tensors_; }
+  /// Whether it required grad when that was last noted.
+  bool requires_grad(ValueId value) const { return requires_grad_[value.index]; }
+  void note_requires_grad(ValueId value, bool flag) { requires_grad_[value.index] = flag; }
+  /// The storage that operators left it in.
+  const c10::StorageImpl* storage(ValueId value) const { return storages_[value.index]; }
+  void note_storage(ValueId value);
+
+ private:
+  ValueId value_of(const at::Tensor& tensor, const c10::OperatorHandle& op) const;
+
+  Recording& recording_;
+  // By ValueId. Tensors are kept: a freed one's address would be taken for another value.
+  std::vector<at::Tensor> tensors_;
+  std::vector<bool> requires_grad_;
+  std::vector<const c10::StorageImpl*> storages_;
+  std::unordered_map<const c10::TensorImpl*, ValueId> by_identity_;
+  std::unordered_map<uint32_t, ValueId> by_traced_value_;
+  std::unordered_map<const void*, ValueId> by_counter_;
+};
+
+}  // namespace foregrad
