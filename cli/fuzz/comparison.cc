@@ -40,12 +40,26 @@ std::string text(const at::Tensor& tensor) {
         text<[](const at::Tensor& t) { return expression; }>       \
   }
 
+/// The strides that say where an element lies: those of dimensions with more than one.
+std::vector<int64_t> meant_strides(const at::Tensor& tensor) {
+  std::vector<int64_t> strides = tensor.strides().vec();
+  for (size_t d = 0; d < strides.size(); ++d) {
+    if (tensor.numel() == 0 || tensor.size(static_cast<int64_t>(d)) == 1) strides[d] = 0;
+  }
+  return strides;
+}
+
 const Fact kFacts[] = {
-    FACT("type", t.scalar_type()), FACT("sizes", t.sizes()),
-    FACT("strides", t.strides()),  FACT("is_conj", t.is_conj()),
-    FACT("is_neg", t.is_neg()),    FACT("requires_grad", t.requires_grad()),
+    FACT("type", t.scalar_type()),
+    FACT("sizes", t.sizes()),
+    FACT("is_conj", t.is_conj()),
+    FACT("is_neg", t.is_neg()),
+    FACT("requires_grad", t.requires_grad()),
     FACT("is_leaf", t.is_leaf()),
 };
+
+const Fact kStrides = FACT("strides", t.strides());
+const Fact kGradientStrides = FACT("strides", c10::IntArrayRef(meant_strides(t)));
 
 // The rest is no matter for gradients.
 const Fact kOffset = FACT("storage offset", t.storage_offset());
@@ -155,6 +169,8 @@ std::optional<Difference> compare_role(const Seen& eager, const Seen& compiled) 
   for (const Fact& fact : kFacts) {
     if (auto difference = compare_fact(fact, eager, compiled)) return difference;
   }
+  const Fact& strides = eager.are_gradients ? kGradientStrides : kStrides;
+  if (auto difference = compare_fact(strides, eager, compiled)) return difference;
   for (size_t i = 0; i < eager.tensors.size(); ++i) {
     const at::Tensor& a = eager.tensors[i];
     const at::Tensor& b = compiled.tensors[i];

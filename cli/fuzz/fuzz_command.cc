@@ -82,7 +82,8 @@ std::pair<Program, std::string> find_small_program(uint64_t seed, uint64_t numbe
 /// Prints the first program of each kind of difference, shrunk.
 void print_failures(const FuzzCommand& command, const Tally& tally) {
   std::vector<std::pair<uint64_t, std::string>> kinds;
-  for (const auto& [kind, group] : tally.differences) kinds.emplace_back(group.program, kind);
+  for (const auto& [kind, group] : tally.differences)
+    kinds.emplace_back(group.programs.front(), kind);
   std::ranges::sort(kinds);
   kinds.resize(std::min(kinds.size(), command.max_failures));
   for (const auto& [number, kind] : kinds) {

@@ -122,7 +122,7 @@ class IsolatedSession {
     const Difference death = death_of(end);
     ++tally_.programs;
     ++tally_.differ;
-    fuzz::add(death.kind, {.count = 1, .program = number, .detail = death.detail},
+    fuzz::add(death.kind, {.count = 1, .programs = {number}, .detail = death.detail},
               tally_.differences);
   }
 

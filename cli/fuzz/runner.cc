@@ -218,6 +218,7 @@ class ProgramRun {
     Tensors inputs;
     for (size_t i = 0; i < side.prepared.visible.size(); ++i) {
       const at::Tensor& eager = eager_.prepared.visible[i];
+      side.prepared.visible[i].grad_fn();  // asking a view for its history brings it up to date
       if (eager.requires_grad() && eager.grad_fn() == eager_.history[i]) {
         inputs.push_back(side.prepared.visible[i]);
       }

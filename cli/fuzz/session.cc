@@ -9,17 +9,20 @@ namespace foregrad::cli::fuzz {
 namespace {
 
 constexpr size_t kMaxReason = 110;
+constexpr size_t kMostPrograms = 100;
 
 void count(const Verdict& verdict, uint64_t number, Tally& tally) {
   ++tally.programs;
   tally.eager_threw += verdict.eager_threw ? 1 : 0;
   for (const std::string& reason : verdict.refusals) {
-    add(without_details(reason), {.count = 1, .program = number, .detail = reason}, tally.refusals);
+    add(without_details(reason), {.count = 1, .programs = {number}, .detail = reason},
+        tally.refusals);
   }
   if (verdict.difference) {
     ++tally.differ;
     add(verdict.difference->kind,
-        {.count = 1, .program = number, .detail = verdict.difference->detail}, tally.differences);
+        {.count = 1, .programs = {number}, .detail = verdict.difference->detail},
+        tally.differences);
   } else if (!verdict.refusals.empty()) {
     ++tally.refused;
   } else {
@@ -33,7 +36,12 @@ bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0;
 
 void add(const std::string& name, const Group& more, Groups& groups) {
   const auto [place, is_new] = groups.try_emplace(name, more);
-  if (!is_new) place->second.count += more.count;
+  if (is_new) return;
+  Group& group = place->second;
+  group.count += more.count;
+  for (const uint64_t program : more.programs) {
+    if (group.programs.size() < kMostPrograms) group.programs.push_back(program);
+  }
 }
 
 std::string without_details(const std::string& reason) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/fuzz/runner.h"
 
@@ -21,8 +22,8 @@ struct SessionOptions {
 /// Programs that end alike.
 struct Group {
   uint64_t count = 0;
-  uint64_t program = 0;  // the first of them
-  std::string detail{};  // what was said of that one
+  std::vector<uint64_t> programs{};  // the first of them, up to 100
+  std::string detail{};              // what was said of the first
 };
 using Groups = std::map<std::string, Group>;
 

@@ -21,8 +21,8 @@ std::string table(const char* title, const Groups& groups) {
   if (groups.empty()) return "";
   std::string text = fmt::format("{}, each with the first program:\n", title);
   for (const auto& [name, group] : most_frequent_first(groups)) {
-    text += fmt::format("{:>8}  {}\n{:>8}  program {}, {}\n", group.count, name, "", group.program,
-                        group.detail.substr(0, group.detail.find('\n')));
+    text += fmt::format("{:>8}  {}\n{:>8}  program {}, {}\n", group.count, name, "",
+                        group.programs.front(), group.detail.substr(0, group.detail.find('\n')));
   }
   return text;
 }
@@ -32,7 +32,7 @@ nlohmann::ordered_json list(const Groups& groups) {
   for (const auto& [name, group] : most_frequent_first(groups)) {
     result.push_back({{"name", name},
                       {"count", group.count},
-                      {"first_program", group.program},
+                      {"programs", group.programs},
                       {"detail", group.detail}});
   }
   return result;
@@ -42,7 +42,7 @@ Groups groups_of(const nlohmann::ordered_json& list) {
   Groups groups;
   for (const auto& row : list) {
     groups[row["name"]] = {
-        .count = row["count"], .program = row["first_program"], .detail = row["detail"]};
+        .count = row["count"], .programs = row["programs"], .detail = row["detail"]};
   }
   return groups;
 }

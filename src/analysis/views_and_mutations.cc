@@ -10,6 +10,7 @@
 #include "analysis/find_effects.h"
 #include "graph/overlap.h"
 #include "graph/refusal.h"
+#include "ops/offsets.h"
 
 namespace foregrad {
 
@@ -18,12 +19,6 @@ namespace {
 InputInfo info_of(const Recording& recording, uint32_t index) {
   const RecordedInput& input = recording.inputs[index];
   const InputObservation& seen = input.seen;
-  if (seen.data_mutated && overlaps_itself(seen.before)) {
-    throw Refusal(
-        fmt::format("input {}: the function writes it, and several of its elements share memory. "
-                    "Expected a tensor that is not expanded.",
-                    index));
-  }
   if (seen.resized_to && *seen.resized_to != 0 &&
       (input.memory || input.view_of || seen.before.storage_offset != 0)) {
     throw Refusal(
@@ -55,21 +50,27 @@ InputInfo info_of(const Recording& recording, uint32_t index) {
           .resized_to = seen.resized_to};
 }
 
-/// Bases and memories are written where the inputs that lie in them are.
+/// Bases and memories are written where the inputs that lie in them are; as a whole where elements
+/// of one share memory.
 void find_written_parts(std::vector<InputInfo>& inputs, bool any_part) {
+  std::vector<bool> is_whole(inputs.size());
+  for (uint32_t i = 0; i < inputs.size(); ++i)
+    is_whole[i] = inputs[i].data_mutated && (any_part || overlaps_itself(inputs[i].type));
   const auto gather = [&](auto&& container_of) {
     for (uint32_t i = 0; i < inputs.size(); ++i) {
       const std::optional<InputIndex> container = container_of(inputs[i]);
       if (!container || !inputs[i].data_mutated) continue;
-      InputInfo& base = inputs[container->index];
-      const bool is_whole = base.data_mutated && base.written_parts.empty();
-      base.data_mutated = true;
-      if (is_whole || any_part) continue;
-      if (inputs[i].written_parts.empty()) {
-        base.written_parts.push_back({i});
+      InputInfo& outer = inputs[container->index];
+      const bool is_written_itself = outer.data_mutated && outer.written_parts.empty();
+      outer.data_mutated = true;
+      if (is_whole[i] || is_whole[container->index] || is_written_itself) {
+        is_whole[container->index] = true;
+        outer.written_parts.clear();
+      } else if (inputs[i].written_parts.empty()) {
+        outer.written_parts.push_back({i});
       } else {
-        base.written_parts.insert(base.written_parts.end(), inputs[i].written_parts.begin(),
-                                  inputs[i].written_parts.end());
+        outer.written_parts.insert(outer.written_parts.end(), inputs[i].written_parts.begin(),
+                                   inputs[i].written_parts.end());
       }
     }
   };

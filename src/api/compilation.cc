@@ -14,9 +14,12 @@
 #include "capture/record_again.h"
 #include "capture/recorder.h"
 #include "capture/replay.h"
+#include "capture/unread_operators.h"
 #include "graph/refusal.h"
+#include "ops/offsets.h"
 #include "ops/schema.h"
 #include "partition/partition.h"
+#include "passes/dce.h"
 #include "passes/pipeline.h"
 #include "runtime/rehearsal.h"
 
@@ -188,8 +191,10 @@ struct BackwardMaker {
     }
     std::vector<PassRecord> unused;
     const Graph graph = run_passes(masked_joint_passes(), std::move(joint.graph), unused);
-    return make_backward(run_passes(final_passes(), partition(graph, saved).backward, unused),
-                         differentiated);
+    Backward backward = make_backward(
+        run_passes(final_passes(), partition(graph, saved).backward, unused), differentiated);
+    backward.unchanged = std::move(joint.read_by_backward);
+    return backward;
   }
 };
 
@@ -216,6 +221,7 @@ void build(Compilation& made, Stages& stages) {
   JointTrace joint = trace_joint(*made.recording, made.meta, tangents);
   for (const auto& [op, count] : joint.last_resort_shapes) made.last_resort_shapes[op] += count;
   stages.end("joint");
+  check_unread_operators(joint.graph, unread_nodes(joint.graph));
   rehearse_effects(made.meta, joint.graph);
   const bool is_erroneous = joint.gradient_error != nullptr;
   // Which forward values the backwards of some tangents read is not known yet.
@@ -239,8 +245,10 @@ void build(Compilation& made, Stages& stages) {
       .tangents = tangent_types(made.joint),
       .backward = std::nullopt,
       .make_backward = BackwardMaker{made.recording, made.meta, tangents, saved, differentiated}};
-  if (!tangents.empty() && !is_erroneous)
+  if (!tangents.empty() && !is_erroneous) {
     runtime.backward = make_backward(made.backward, differentiated);
+    runtime.backward->unchanged = std::move(joint.read_by_backward);
+  }
   made.specialisation = std::make_shared<Specialisation>(std::move(runtime));
   stages.end("plan");
 }
@@ -352,6 +360,11 @@ std::shared_ptr<const Recording> settle(std::shared_ptr<const Recording> recordi
       "no arrangement of the inputs in memory agrees with what the function does to them");
 }
 
+Guards::Offsets guarded_offsets(const Recording& recording) {
+  if (takes_offsets(recording)) return Guards::Offsets::All;
+  return needs_alignment(recording) ? Guards::Offsets::Alignment : Guards::Offsets::None;
+}
+
 }  // namespace
 
 std::shared_ptr<Compilation> compile_call(const Leaves& leaves, BoundFunction& function,
@@ -373,7 +386,7 @@ std::shared_ptr<Compilation> compile_call(const Leaves& leaves, BoundFunction& f
   fix_captured_arguments(*made, leaves);
   made->meta = analyze_views_and_mutations(*made->recording);
   made->guards = std::make_unique<Guards>(leaves.tensors, made->lifted,
-                                          takes_offsets(*made->recording), made->meta.inputs);
+                                          guarded_offsets(*made->recording), made->meta.inputs);
   stages.end("analysis");
   build(*made, stages);
   made->stages = stages.take();
@@ -385,7 +398,7 @@ std::shared_ptr<Compilation> refuse_calls_like(const Leaves& leaves, const Compi
   auto made = std::make_shared<Compilation>();
   made->modules = guard_modules(options);
   made->plain = leaves.plain;
-  made->guards = std::make_unique<Guards>(leaves.tensors, made->lifted, /*offsets_matter=*/false);
+  made->guards = std::make_unique<Guards>(leaves.tensors, made->lifted);
   made->refusal = std::move(reason);
   return made;
 }

@@ -6,7 +6,6 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/empty_strided.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
@@ -14,7 +13,9 @@
 
 #include "capture/outside_state.h"
 #include "capture/trace_tensor.h"
+#include "graph/call.h"
 #include "graph/graph.h"
+#include "graph/overlap.h"
 #include "graph/refusal.h"
 #include "ops/schema.h"
 #include "ops/shape_rules.h"
@@ -23,48 +24,20 @@ namespace foregrad {
 
 namespace {
 
-/// Calls `change(tensor)` for each tensor in the entry, list entries included, and stores what it
-/// returns.
-template <class Change>
-void change_tensors(c10::IValue& entry, Change&& change) {
-  if (entry.isTensor()) {
-    entry = change(entry.toTensor());
-  } else if (entry.isTensorList()) {
-    c10::List<at::Tensor> list;
-    for (const auto& tensor : entry.toTensorVector()) list.push_back(change(tensor));
-    entry = std::move(list);
-  } else if (entry.isOptionalTensorList()) {
-    c10::List<std::optional<at::Tensor>> list;
-    for (const auto& tensor : entry.toOptionalTensorVector()) {
-      list.push_back(tensor ? std::optional(change(*tensor)) : std::nullopt);
-    }
-    entry = std::move(list);
-  }
-}
-
 at::Tensor zeros_of(const at::Tensor& meta) {
   if (!meta.defined() || !meta.is_meta()) return meta;
-  auto zeros = at::empty_strided(meta.sizes(), meta.strides(), meta.options().device(c10::kCPU));
-  return zeros.zero_();
+  // A kernel may ask how the tensor is aligned, not more of its offset.
+  constexpr int64_t kAlignment = 16;
+  const int64_t offset = meta.storage_offset() % kAlignment;
+  TensorType type = type_of(meta);
+  type.storage_offset = offset;
+  const int64_t item = static_cast<int64_t>(meta.element_size());
+  return at::zeros({extent_of(type).end / item}, meta.options().device(c10::kCPU))
+      .as_strided(type.sizes, type.strides, offset);
 }
 
 at::Tensor meta_of(const at::Tensor& real) {
   return real.defined() && !real.is_meta() ? make_meta(type_of(real)) : real;
-}
-
-void run_real_kernel(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
-  const size_t begin = stack.size() - op.schema().arguments().size();
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
-  for (size_t i = begin; i < stack.size(); ++i) {
-    change_tensors(stack[i], zeros_of);
-    if (stack[i].isDevice()) stack[i] = c10::Device(c10::kCPU);
-    if (stack[i].isGenerator()) generator = stack[i].toGenerator();
-  }
-  std::optional<GeneratorStateGuard> guard;
-  if (is_random(op)) guard.emplace(generator);
-  op.callBoxed(&stack);
-  const size_t results = stack.size() - op.schema().returns().size();
-  for (size_t i = results; i < stack.size(); ++i) change_tensors(stack[i], meta_of);
 }
 
 /// What inference asks of an operator each time it is called.
@@ -105,6 +78,21 @@ const InferenceFacts& facts_of(const c10::OperatorHandle& op) {
 
 }  // namespace
 
+void run_on_zeros(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
+  const size_t begin = stack.size() - op.schema().arguments().size();
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  for (size_t i = begin; i < stack.size(); ++i) {
+    change_tensors(stack[i], zeros_of);
+    if (stack[i].isDevice()) stack[i] = c10::Device(c10::kCPU);
+    if (stack[i].isGenerator()) generator = stack[i].toGenerator();
+  }
+  std::optional<GeneratorStateGuard> guard;
+  if (is_random(op)) guard.emplace(generator);
+  op.callBoxed(&stack);
+  const size_t results = stack.size() - op.schema().returns().size();
+  for (size_t i = results; i < stack.size(); ++i) change_tensors(stack[i], meta_of);
+}
+
 ShapeSource infer_results(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   const InferenceFacts& facts = facts_of(op);
   if (facts.is_data_dependent) refuse_data_dependent(op);
@@ -128,7 +116,7 @@ ShapeSource infer_results(const c10::OperatorHandle& op, torch::jit::Stack& stac
     }
   }
   if (facts.may_have_dynamic_shape) refuse_data_dependent(op);
-  run_real_kernel(op, stack);
+  run_on_zeros(op, stack);
   return ShapeSource::RealKernel;
 }
 

@@ -18,4 +18,8 @@ enum class ShapeSource : uint8_t {
 /// operators, naming them. The caller runs below tracing.
 ShapeSource infer_results(const c10::OperatorHandle& op, torch::jit::Stack& stack);
 
+/// Replaces them by the results of the CPU kernel on zeros of the same types. Draws no random
+/// numbers. Throws what the kernel throws. The caller runs below tracing.
+void run_on_zeros(const c10::OperatorHandle& op, torch::jit::Stack& stack);
+
 }  // namespace foregrad

@@ -8,12 +8,15 @@
 #include <optional>
 #include <unordered_map>
 
+#include "capture/in_place_writes.h"
 #include "capture/keys.h"
 #include "capture/outside_state.h"
 #include "capture/trace_tensor.h"
+#include "graph/call.h"
 #include "graph/graph.h"
 #include "graph/overlap.h"
 #include "graph/refusal.h"
+#include "ops/memory_variant.h"
 #include "ops/schema.h"
 
 namespace foregrad {
@@ -43,7 +46,11 @@ std::optional<uint32_t> version_outside(const c10::OperatorHandle& op,
 }  // namespace
 
 void check_overlap(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  // Composites are taken apart first.
+  if (memory_variant(op) || op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd))
+    return;
   std::vector<at::Tensor> written, others;
+  bool is_at_stake = false;
   const auto count = static_cast<ptrdiff_t>(op.schema().arguments().size());
   torch::jit::Stack metas(stack.end() - count, stack.end());
   const auto meta_of = [](const at::Tensor& tensor) {
@@ -52,10 +59,13 @@ void check_overlap(const c10::OperatorHandle& op, const torch::jit::Stack& stack
     return traced ? traced->meta() : tensor;
   };
   for (size_t i = 0; i < metas.size(); ++i) {
-    if (!metas[i].isTensor() || !metas[i].toTensor().defined()) continue;
-    if (!functional::isFunctionalTensor(metas[i].toTensor())) continue;
-    metas[i] = meta_of(metas[i].toTensor());
-    (is_written(op, i) ? written : others).push_back(metas[i].toTensor());
+    change_tensors(metas[i], [&](const at::Tensor& tensor) {
+      if (!tensor.defined() || !functional::isFunctionalTensor(tensor)) return tensor;
+      if (is_written(op, i)) is_at_stake |= lies_in_overlap(tensor);
+      const at::Tensor meta = meta_of(tensor);
+      (is_written(op, i) ? written : others).push_back(meta);
+      return meta;
+    });
   }
   const auto overlap = [](const at::Tensor& left, const at::Tensor& right) {
     return left.storage().is_alias_of(right.storage()) && left.numel() > 0 && right.numel() > 0 &&
@@ -63,9 +73,7 @@ void check_overlap(const c10::OperatorHandle& op, const torch::jit::Stack& stack
              left.strides() == right.strides()) &&
            overlaps(type_of(left), type_of(right));
   };
-  bool is_at_stake = false;
   for (const at::Tensor& tensor : written) {
-    is_at_stake |= overlaps_itself(type_of(tensor));
     for (const at::Tensor& other : others) is_at_stake |= overlap(tensor, other);
   }
   if (!is_at_stake) return;

@@ -17,7 +17,9 @@
 #include "capture/trace_tensor.h"
 #include "capture/tracer.h"
 #include "capture/value_table.h"
+#include "capture/view_history.h"
 #include "capture/written_layout.h"
+#include "graph/call.h"
 #include "graph/refusal.h"
 #include "ops/schema.h"
 
@@ -61,7 +63,6 @@ class Recorder {
   };
 
   at::Tensor lift_captured(const at::Tensor& tensor, const c10::OperatorHandle& op);
-  void lift_entry(c10::IValue& entry, const c10::OperatorHandle& op);
   void note_flag(const at::Tensor& tensor);
   void note_own_flag(const at::Tensor& view);
   void set_flag(ValueId value, bool requires_grad);
@@ -85,23 +86,6 @@ at::Tensor Recorder::lift_captured(const at::Tensor& tensor, const c10::Operator
     if (request_.on_capture) request_.on_capture(tensor, operator_text(op));
   }
   return inputs_.capture(tensor);
-}
-
-void Recorder::lift_entry(c10::IValue& entry, const c10::OperatorHandle& op) {
-  if (entry.isTensor()) {
-    entry = lift_captured(entry.toTensor(), op);
-  } else if (entry.isTensorList()) {
-    c10::List<at::Tensor> list;
-    for (const at::Tensor& tensor : entry.toTensorVector())
-      list.push_back(lift_captured(tensor, op));
-    entry = std::move(list);
-  } else if (entry.isOptionalTensorList()) {
-    c10::List<std::optional<at::Tensor>> list;
-    for (const auto& tensor : entry.toOptionalTensorVector()) {
-      list.push_back(tensor ? std::optional(lift_captured(*tensor, op)) : std::nullopt);
-    }
-    entry = std::move(list);
-  }
 }
 
 /// `requires_grad_` and `set_requires_grad` call no operator: one is recorded in their place,
@@ -186,7 +170,7 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   recorded.args.reserve(stack.size() - begin);
   std::vector<Written> written;
   for (size_t i = begin; i < stack.size(); ++i) {
-    lift_entry(stack[i], op);
+    change_tensors(stack[i], [&](const at::Tensor& tensor) { return lift_captured(tensor, op); });
     recorded.args.push_back(values_.take(stack[i], op));
     for_each_tensor(stack[i], [&](const at::Tensor& tensor) {
       if (!tensor.defined() || !functional::isFunctionalTensor(tensor)) return;
@@ -228,6 +212,7 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   const WrittenLayouts layouts(op, stack);
   op.callBoxed(&stack);
   layouts.keep();
+  follow_changed_views(op, stack);
   std::unordered_set<uint32_t> counted;
   for (const Written& before : written) {
     RecordedWrite write = note_write(before, op);

@@ -6,7 +6,11 @@
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
+#include <string_view>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include "capture/call_again.h"
 #include "capture/keys.h"
@@ -15,6 +19,7 @@
 #include "capture/tracer.h"
 #include "graph/alias.h"
 #include "graph/refusal.h"
+#include "ops/offsets.h"
 
 namespace foregrad {
 
@@ -35,6 +40,13 @@ class DefaultDtype {
   }
   at::ScalarType before_ = c10::get_default_dtype_as_scalartype();
 };
+
+c10::DimVector contiguous_strides(const c10::DimVector& sizes) {
+  c10::DimVector strides(sizes.size(), 1);
+  for (size_t d = sizes.size(); d-- > 1;)
+    strides[d - 1] = strides[d] * std::max<int64_t>(sizes[d], 1);
+  return strides;
+}
 
 class JointReplay {
  public:
@@ -67,7 +79,8 @@ class JointReplay {
     take_gradients(tangents, strides);
     return {.graph = std::move(tracer_.graph()),
             .last_resort_shapes = tracer_.last_resort_shapes(),
-            .gradient_error = gradient_error_};
+            .gradient_error = gradient_error_,
+            .read_by_backward = std::move(read_by_backward_)};
   }
 
  private:
@@ -212,7 +225,11 @@ class JointReplay {
       TensorType& type = history.type;
       type.storage_offset = 0;
       type.is_conj = type.is_neg = false;
-      if (!strides.empty()) type.strides = strides[root_grads.size()];
+      if (!strides.empty()) {
+        type.strides = strides[root_grads.size()];
+      } else if (!type.is_dense_and_non_overlapping()) {
+        type.strides = contiguous_strides(type.sizes);
+      }
       root_grads.push_back(make_tangent(tracer_, type, of));
       roots.push_back(std::move(history.edge));
     }
@@ -229,18 +246,10 @@ class JointReplay {
       if (edge.is_valid()) wanted.push_back(edge);
     }
     torch::autograd::variable_list grads(wanted.size());
-    auto& nodes = tracer_.graph().nodes;
-    const auto forward_nodes = static_cast<ptrdiff_t>(nodes.size());
     if (!roots.empty() && !wanted.empty()) {
-      try {
-        grads = torch::autograd::Engine::get_default_engine().execute(
-            roots, root_grads, /*keep_graph=*/false, /*create_graph=*/false,
-            /*accumulate_grad=*/false, wanted);
-      } catch (const Refusal&) {
-        throw;
-      } catch (const c10::Error&) {
-        gradient_error_ = std::current_exception();
-        nodes.erase(nodes.begin() + forward_nodes, nodes.end());
+      find_read_by_backward({roots, root_grads, wanted});
+      if (auto taken = take({roots, root_grads, wanted}, /*keep_graph=*/false)) {
+        grads = std::move(*taken);
       }
     }
     size_t next = 0;
@@ -248,6 +257,82 @@ class JointReplay {
       if (!edges_[i].is_valid()) continue;
       tracer_.graph().outputs.push_back({traced_value(grads[next++]), Grad{InputIndex{i}}});
     }
+  }
+
+  /// Whether eager's backward throws the same. Functional wrappers replay view operators where
+  /// tensors are viewed by strides: then a view whose sizes were changed in place is not followed.
+  bool is_eagers(const c10::Error& error) const {
+    if (dynamic_cast<const c10::NotImplementedError*>(&error)) return true;
+    const std::string_view text = error.what_without_backtrace();
+    const auto says = [&](const char* what) { return text.find(what) != std::string_view::npos; };
+    if (says("modified by an inplace operation") || says("detached in-place")) return true;
+    return says("returned an invalid gradient") &&
+           std::ranges::any_of(recording_.inputs, [](const RecordedInput& input) {
+             return input.seen.storage_changed;
+           });
+  }
+
+  struct Gradients {
+    const torch::autograd::edge_list& roots;
+    const torch::autograd::variable_list& root_grads;
+    const torch::autograd::edge_list& wanted;
+  };
+
+  /// Takes the gradients; nothing if a tensor that they need was written since, which is eager's
+  /// error too.
+  std::optional<torch::autograd::variable_list> take(const Gradients& gradients, bool keep_graph) {
+    auto& nodes = tracer_.graph().nodes;
+    const auto forward_nodes = static_cast<ptrdiff_t>(nodes.size());
+    try {
+      return torch::autograd::Engine::get_default_engine().execute(
+          gradients.roots, gradients.root_grads, keep_graph, /*create_graph=*/false,
+          /*accumulate_grad=*/false, gradients.wanted);
+    } catch (const Refusal&) {
+      throw;
+    } catch (const c10::Error& error) {
+      if (!is_eagers(error)) {
+        throw Refusal(
+            fmt::format("the gradients can't be taken: {}", error.what_without_backtrace()));
+      }
+      gradient_error_ = std::current_exception();
+      nodes.erase(nodes.begin() + forward_nodes, nodes.end());
+      return std::nullopt;
+    }
+  }
+
+  /// Tries what autograd does if they are written once more.
+  void find_read_by_backward(const Gradients& gradients) {
+    std::vector<InputIndex> written;
+    std::unordered_set<uint32_t> counters;
+    for (uint32_t i = 0; i < recording_.inputs.size(); ++i) {
+      const RecordedInput& input = recording_.inputs[i];
+      const InputObservation& seen = input.seen;
+      const bool is_saved_itself = seen.version_advance == 0 && !input.memory && !input.view_of;
+      if (!is_saved_itself && counters.insert(seen.counter.index).second) written.push_back({i});
+    }
+    if (written.empty() || !reads(written, gradients)) return;
+    for (const InputIndex input : written) {
+      if (written.size() == 1 || reads({input}, gradients)) read_by_backward_.push_back(input);
+    }
+  }
+
+  bool reads(const std::vector<InputIndex>& inputs, const Gradients& gradients) {
+    std::vector<std::pair<at::Tensor, int64_t>> versions;
+    for (const InputIndex input : inputs) {
+      const at::Tensor& tensor = values_[recording_.inputs[input.index].value.index];
+      versions.emplace_back(tensor, tensor._version());
+      torch::autograd::impl::bump_version(tensor);
+    }
+    auto& nodes = tracer_.graph().nodes;
+    const auto forward_nodes = static_cast<ptrdiff_t>(nodes.size());
+    const bool throws = !take(gradients, /*keep_graph=*/true);
+    nodes.erase(nodes.begin() + forward_nodes, nodes.end());
+    gradient_error_ = nullptr;
+    for (const auto& [tensor, version] : versions) {
+      c10::VariableVersion counter = torch::autograd::impl::version_counter(tensor);  // shared
+      counter.set_version(version);
+    }
+    return throws;
   }
 
   const Recording& recording_;
@@ -260,6 +345,7 @@ class JointReplay {
   size_t next_join_ = 0;
   std::vector<std::pair<Differentiable, History>> joined_;
   std::exception_ptr gradient_error_;
+  std::vector<InputIndex> read_by_backward_;
   std::vector<torch::autograd::Edge> edges_;          // by input: where its history begins
   std::unordered_map<uint32_t, ValueId> view_bases_;  // `Recording::view_bases`
 };

@@ -82,7 +82,40 @@ at::Tensor as_strided(const at::Tensor& self, at::IntArrayRef sizes, at::IntArra
   return strided_view(self, sizes, strides, storage_offset);
 }
 
-at::Tensor unfold(const at::Tensor& self, int64_t dimension, int64_t size, int64_t step) {
+/// Gives a wrapper the views and the memory of another; it stays the same tensor to autograd.
+void become(const at::Tensor& self, const at::Tensor& other) {
+  self.unsafeGetTensorImpl()->shallow_copy_from(other.getIntrusivePtr());
+}
+
+const at::Tensor& as_strided_(const at::Tensor& self, at::IntArrayRef sizes,
+                              at::IntArrayRef strides, std::optional<int64_t> storage_offset) {
+  if (functional::isFunctionalTensor(self)) {
+    become(self, strided_view(self, sizes, strides, storage_offset));
+  } else {
+    at::AutoDispatchSkipFunctionalize below;
+    self.as_strided_(sizes, strides, storage_offset);
+  }
+  return self;
+}
+
+/// Views of the memory that the tensor lay in stay views of it, and may be written.
+at::Tensor& set_(at::Tensor& self, const at::Tensor& source) {
+  if (functional::isFunctionalTensor(self)) {
+    TORCH_CHECK(functional::isFunctionalTensor(source),
+                "set_: a tensor of a trace is given the storage of one that is not traced");
+    functional::sync(source);
+    become(self, source);
+    functional::unsafeGetFunctionalWrapper(self)->mark_storage_changed();
+  } else {
+    at::AutoDispatchSkipFunctionalize below;
+    self.set_(source);
+  }
+  return self;
+}
+
+/// A view that `take` gives of any tensor, by strides.
+template <class Take>
+at::Tensor view_by_strides(const at::Tensor& self, Take&& take) {
   at::Tensor shape = self;
   if (functional::isFunctionalTensor(self)) {
     functional::sync(self);
@@ -90,12 +123,22 @@ at::Tensor unfold(const at::Tensor& self, int64_t dimension, int64_t size, int64
   }
   at::Tensor view;
   {
-    // Checks its arguments and says how the windows lie.
+    // Checks its arguments and says how the view lies.
     at::AutoDispatchSkipFunctionalize below;
-    view = shape.unfold(dimension, size, step);
+    view = take(shape);
   }
   if (!functional::isFunctionalTensor(self)) return view;
   return strided_view(self, view.sizes(), view.strides(), view.storage_offset());
+}
+
+at::Tensor unfold(const at::Tensor& self, int64_t dimension, int64_t size, int64_t step) {
+  return view_by_strides(
+      self, [&](const at::Tensor& tensor) { return tensor.unfold(dimension, size, step); });
+}
+
+at::Tensor expand(const at::Tensor& self, at::IntArrayRef sizes, bool implicit) {
+  return view_by_strides(self,
+                         [&](const at::Tensor& tensor) { return tensor.expand(sizes, implicit); });
 }
 
 }  // namespace
@@ -110,6 +153,9 @@ void keep_strided_views() {
     auto* made = new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::Functionalize,
                                     __FILE__, __LINE__);
     made->impl("as_strided", as_strided);
+    made->impl("as_strided_", as_strided_);
+    made->impl("expand", expand);
+    made->impl("set_.source_Tensor", set_);
     made->impl("unfold", unfold);
     return made;
   }();

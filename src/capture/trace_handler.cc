@@ -41,9 +41,6 @@ class TracedCall {
     args.reserve(stack_.size() - begin_);
     for (size_t i = begin_; i < stack_.size(); ++i)
       args.push_back(take_argument(stack_[i], i - begin_));
-    const at::Tensor first_tensor = stack_.size() > begin_ && stack_[begin_].isTensor()
-                                        ? stack_[begin_].toTensor()
-                                        : at::Tensor();
     if (infer_results(op_, stack_) == ShapeSource::RealKernel) tracer_.count_last_resort(op_);
     std::vector<Operand> results;
     results.reserve(op_.schema().returns().size());
@@ -52,7 +49,6 @@ class TracedCall {
       results.push_back(give_result(stack_[i]));
       gives_tensors |= !std::holds_alternative<c10::IValue>(results.back());
     }
-    if (takes_traced_ && is_random(op_)) refuse_other_order(first_tensor);
     // A question about sizes or flags has its answer now and needs no node; a check of data has
     // none.
     if (tracer_.keeps_nodes() && (gives_tensors || op_.schema().returns().empty())) {
@@ -166,21 +162,6 @@ class TracedCall {
                     "function's arguments or captured state. An operator's own kernel must not "
                     "keep tensors; pass them as arguments.",
                     operator_text(op_), foregrad::to_text(type_of(tensor))));
-  }
-
-  /// In-place random operators arrive as functional ones. Eager fills a transposed tensor in place;
-  /// the functional operator fills a new contiguous one, so other elements would get other numbers.
-  void refuse_other_order(const at::Tensor& self) const {
-    if (stack_.size() == begin_ || !stack_[begin_].isTensor() || !self.defined()) return;
-    const at::Tensor& result = stack_[begin_].toTensor();
-    if (!result.defined() || self.is_contiguous() || result.sizes() != self.sizes() ||
-        result.strides() == self.strides())
-      return;
-    throw Refusal(
-        fmt::format("`{}`: random numbers for a tensor that is not contiguous, `{}`, are not "
-                    "supported yet. Expected a contiguous "
-                    "tensor. Call `contiguous()` first.",
-                    operator_text(op_), foregrad::to_text(type_of(self))));
   }
 
   Operand give_result(c10::IValue& entry) {

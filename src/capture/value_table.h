@@ -14,20 +14,6 @@
 
 namespace foregrad {
 
-/// Calls `visit` for each tensor in the entry, list entries included.
-template <class Visit>
-void for_each_tensor(const c10::IValue& entry, Visit&& visit) {
-  if (entry.isTensor()) {
-    visit(entry.toTensor());
-  } else if (entry.isTensorList()) {
-    for (const at::Tensor& tensor : entry.toTensorVector()) visit(tensor);
-  } else if (entry.isOptionalTensorList()) {
-    for (const auto& tensor : entry.toOptionalTensorVector()) {
-      if (tensor) visit(*tensor);
-    }
-  }
-}
-
 /// Numbers the tensors of a recording under construction, and notes in it what autograd knows of
 /// them when they are first seen.
 class ValueTable {

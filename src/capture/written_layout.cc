@@ -4,12 +4,18 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 
 #include "capture/trace_tensor.h"
-#include "graph/alias.h"
 #include "ops/schema.h"
 
 namespace foregrad {
 
 namespace functional = at::functionalization::impl;
+
+namespace {
+
+/// The same numbers, conjugated in memory and by the bit.
+at::Tensor conj_bit(const at::Tensor& tensor) { return tensor.conj_physical()._conj(); }
+
+}  // namespace
 
 WrittenLayouts::WrittenLayouts(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
   if (!is_mutating(op)) return;
@@ -36,13 +42,16 @@ void WrittenLayouts::keep() const {
     auto& storage = functional_storage(memory.storage);
     if (storage.generation() == memory.generation) continue;
     storage.apply_updates();
-    const at::Tensor& now = storage.base();
     const at::Tensor& before = memory.before;
-    if (now.sizes() != before.sizes() || now.strides() == before.strides() ||
-        now.scalar_type() != before.scalar_type())
-      continue;
     at::AutoDispatchSkipFunctionalize below;
-    storage.add_update(alias_scatter(before, now, type_of(before), 0), {});
+    at::Tensor now = storage.base();
+    if (now.sizes() != before.sizes() || now.scalar_type() != before.scalar_type()) continue;
+    // A write through a conjugate view leaves a lazy bit.
+    if (now.is_conj() != before.is_conj()) now = now.is_conj() ? now.resolve_conj() : conj_bit(now);
+    if (now.is_neg() && !before.is_neg()) now = now.resolve_neg();
+    if (now.strides() != before.strides()) now = before.slice_scatter(now);
+    if (now.is_same(storage.base())) continue;
+    storage.add_update(now, {});
     storage.apply_updates();
     functional::sync(memory.tensor);
   }

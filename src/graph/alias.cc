@@ -42,7 +42,10 @@ at::Tensor flat(const at::Tensor& source, at::ScalarType dtype, at::IntArrayRef 
 /// is nobody's. Autograd follows a view between real and complex numbers only.
 at::Tensor with_dtype(const at::Tensor& source, at::ScalarType dtype) {
   const at::ScalarType from = source.scalar_type();
-  if (from == dtype) return source;
+  // A dense one as it is stored: `as_strided_scatter` takes no other that requires grad.
+  if (from == dtype && (source.is_contiguous() || !type_of(source).is_dense_and_non_overlapping()))
+    return source;
+  if (from == dtype) return flat(source, dtype, {source.numel()}, {1});
   if (is_real_part_type(dtype, from)) return at::view_as_real(source);
   if (is_real_part_type(from, dtype))
     return at::view_as_complex(flat(source, dtype, {source.numel() / 2, 2}, {2, 1}));
@@ -55,9 +58,9 @@ at::Tensor with_dtype(const at::Tensor& source, at::ScalarType dtype) {
 at::Tensor as_source(const at::Tensor& elements, const at::Tensor& source) {
   const at::ScalarType from = source.scalar_type();
   const at::ScalarType dtype = elements.scalar_type();
-  if (from == dtype) return elements;
   if (is_real_part_type(dtype, from)) return at::view_as_complex(elements);
-  if (!is_real_part_type(from, dtype) && item_of(from) == item_of(dtype))
+  if (from == dtype && elements.strides() == source.strides()) return elements;
+  if (from != dtype && !is_real_part_type(from, dtype) && item_of(from) == item_of(dtype))
     return elements.view(from);
   const at::Tensor back =
       is_real_part_type(from, dtype) ? at::view_as_real(elements) : elements.view(from);

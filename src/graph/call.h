@@ -14,6 +14,37 @@
 
 namespace foregrad {
 
+/// Calls `visit` for each tensor in the entry, list entries included.
+template <class Visit>
+void for_each_tensor(const c10::IValue& entry, Visit&& visit) {
+  if (entry.isTensor()) {
+    visit(entry.toTensor());
+  } else if (entry.isTensorList()) {
+    for (const at::Tensor& tensor : entry.toTensorVector()) visit(tensor);
+  } else if (entry.isOptionalTensorList()) {
+    for (const auto& tensor : entry.toOptionalTensorVector()) {
+      if (tensor) visit(*tensor);
+    }
+  }
+}
+
+/// Calls `change` for each tensor in the entry, list entries included, and stores what it returns.
+template <class Change>
+void change_tensors(c10::IValue& entry, Change&& change) {
+  if (entry.isTensor()) {
+    entry = change(entry.toTensor());
+  } else if (entry.isTensorList()) {
+    c10::List<at::Tensor> list;
+    for (const at::Tensor& tensor : entry.toTensorVector()) list.push_back(change(tensor));
+    entry = std::move(list);
+  } else if (entry.isOptionalTensorList()) {
+    c10::List<std::optional<at::Tensor>> list;
+    for (const auto& tensor : entry.toOptionalTensorVector())
+      list.push_back(tensor ? std::optional(change(*tensor)) : std::nullopt);
+    entry = std::move(list);
+  }
+}
+
 /// Makes the stack entry of one operand. `value(ValueId)` gives the tensor of a value. `type` is
 /// the argument's in the schema: it tells an undefined tensor from an absent one, and the kind of a
 /// list.

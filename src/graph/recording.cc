@@ -85,11 +85,6 @@ std::optional<size_t> first_difference(const Recording& left, const Recording& r
   return outputs_agree ? std::nullopt : std::optional(place);
 }
 
-bool takes_offsets(const Recording& recording) {
-  return std::ranges::any_of(recording.ops,
-                             [](const RecordedOp& op) { return takes_offset(op.op); });
-}
-
 std::string to_text(const RecordedOp& op) {
   std::vector<at::Generator> generators;
   try {

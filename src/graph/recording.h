@@ -118,9 +118,6 @@ struct Recording {
   std::vector<bool> starts_with_history{};
 };
 
-/// Whether an operator takes an absolute offset into the storage.
-bool takes_offsets(const Recording& recording);
-
 /// Returns the place of the first operator at which two recordings differ, nothing if they are the
 /// same program.
 std::optional<size_t> first_difference(const Recording& left, const Recording& right);

@@ -39,6 +39,11 @@ bool TensorType::is_dense_and_non_overlapping() const {
   return true;
 }
 
+bool TensorType::begins_aligned() const {
+  constexpr int64_t kWidest = 16;
+  return storage_offset * static_cast<int64_t>(c10::elementSize(dtype)) % kWidest == 0;
+}
+
 const void* storage_identity(const at::Tensor& tensor) {
   c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
   const at::DataPtr& data = storage->_mutable_data_ptr_no_checks();

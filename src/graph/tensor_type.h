@@ -29,6 +29,8 @@ struct TensorType {
   /// Whether the elements fill a stretch of memory, each place once, in some order of the
   /// dimensions.
   bool is_dense_and_non_overlapping() const;
+  /// Whether it begins at a multiple of the widest element, 16 bytes, from the storage's start.
+  bool begins_aligned() const;
 };
 
 /// Returns what is equal for two strided tensors exactly if their storages alias.

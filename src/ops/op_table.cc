@@ -37,6 +37,8 @@ constexpr std::array kRows = {
     OpRow{.name = "aten::set", .overload = "source_Tensor", .may_share_memory = true},
     OpRow{.name = "aten::unsafe_split", .overload = "Tensor", .may_share_memory = true},
     OpRow{.name = "aten::unsafe_split_with_sizes", .may_share_memory = true},
+    OpRow{.name = "aten::view", .overload = "dtype", .checks_alignment = true},
+    OpRow{.name = "aten::view_as_complex", .checks_alignment = true},
     OpRow{.name = "quantized::dropout", .draws_random = true},
 };
 // clang-format on

@@ -19,6 +19,7 @@ struct OpRow {
   bool has_hidden_write = false;     // writes an argument that the schema does not mark
   bool draws_random = false;         // draws random numbers without the tag
   bool cuts_history = false;         // a view that autograd does not follow
+  bool checks_alignment = false;     // throws if elements of another width begin between its own
 };
 
 /// Returns all rows, ordered by name and overload.

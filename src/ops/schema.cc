@@ -37,6 +37,7 @@ struct OpFacts {
   bool effects = false;
   bool pure = false;
   bool cuts_history = false;
+  bool checks_alignment = false;
   bool pointwise = false;
   std::vector<bool> written;  // by argument
   std::vector<AliasPair> view_aliases;
@@ -155,6 +156,7 @@ OpFacts read_facts(const c10::OperatorHandle& op) {
   facts.pure =
       !facts.effects && !row.gives_uninitialised && !op.hasTag(at::Tag::nondeterministic_bitwise);
   facts.cuts_history = row.cuts_history;
+  facts.checks_alignment = row.checks_alignment;
   facts.pointwise = op.hasTag(at::Tag::pointwise);
   facts.in_place = find_in_place_variant(op, facts.mutating);
   return facts;
@@ -298,6 +300,8 @@ bool is_random(const c10::OperatorHandle& op) { return facts_of(op).random; }
 bool has_effects(const c10::OperatorHandle& op) { return facts_of(op).effects; }
 
 bool is_pure(const c10::OperatorHandle& op) { return facts_of(op).pure; }
+
+bool checks_alignment(const c10::OperatorHandle& op) { return facts_of(op).checks_alignment; }
 
 bool cuts_history(const c10::OperatorHandle& op) { return facts_of(op).cuts_history; }
 

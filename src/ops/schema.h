@@ -47,14 +47,18 @@ bool is_certain_view(const c10::OperatorHandle& op);
 bool is_random(const c10::OperatorHandle& op);
 
 /// Whether a call does more than to give its results: it writes an argument, openly or hidden,
-/// draws random numbers, or has no tensor result and so only an effect to be called for (a check
-/// that throws). Such a call is neither dropped nor run twice.
+/// draws random numbers, or has no tensor result and so only an
+/// effect to be called for (a check that throws). Such a call is neither dropped nor run twice.
 bool has_effects(const c10::OperatorHandle& op);
 
 /// Whether two calls with equal arguments give equal results and no call has an effect: no write,
 /// no randomness, no dependence on uninitialised memory, at least one tensor result. Operators that
 /// only the schema of a user's library describes count as pure if their schema writes nothing.
 bool is_pure(const c10::OperatorHandle& op);
+
+/// Whether it throws for some offsets of its argument into the storage: it sees the elements as
+/// wider ones.
+bool checks_alignment(const c10::OperatorHandle& op);
 
 /// Whether the result is a view that autograd does not follow.
 bool cuts_history(const c10::OperatorHandle& op);

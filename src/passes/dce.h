@@ -1,6 +1,9 @@
 // Dead code elimination.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "graph/graph.h"
 
 namespace foregrad {
@@ -9,5 +12,11 @@ namespace foregrad {
 /// draws random numbers and runs checks whether or not anything reads the results.
 /// Runs at any time; linear.
 Graph dce(Graph graph);
+
+/// The same for backward nodes alone: forward nodes stay, whether they are read or not.
+Graph dce_backward(Graph graph);
+
+/// Returns the places of the nodes that `dce` removes, in order.
+std::vector<uint32_t> unread_nodes(const Graph& graph);
 
 }  // namespace foregrad

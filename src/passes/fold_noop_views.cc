@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "ops/memory_variant.h"
 #include "ops/schema.h"
 
 namespace foregrad {
@@ -36,7 +37,9 @@ Graph fold_noop_views(Graph graph) {
   for (uint32_t i = 0; i < graph.values.size(); ++i) renamed.push_back({i});
   for (Node& node : graph.nodes) {
     TORCH_INTERNAL_ASSERT(!node.overwrites, "fold_noop_views runs before reinplace");
-    for_each_read(node, [&](ValueId& value) { value = renamed[value.index]; });
+    // It tells a tensor from another one over the same elements, as eager's kernels do.
+    if (!is_memory_variant(node.op))
+      for_each_read(node, [&](ValueId& value) { value = renamed[value.index]; });
     if (const auto base = noop_view_base(graph, node))
       renamed[std::get<ValueId>(node.results[0]).index] = *base;
   }

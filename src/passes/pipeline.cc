@@ -24,8 +24,8 @@ constexpr std::array kJointPasses = {
 };
 
 constexpr std::array kMaskedJointPasses = {
-    Pass{"fold_noop_views", fold_noop_views},
-    Pass{"cse", cse},
+    Pass{"fold_noop_views", fold_noop_views}, Pass{"cse", cse},
+    Pass{"dce_backward", dce_backward},  // which forward nodes are read, other masks tell
 };
 
 constexpr std::array kFinalPasses = {

@@ -5,7 +5,9 @@
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/basic_ops.h>
+#include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
 #include <mutex>
 
 namespace foregrad {
@@ -20,8 +22,14 @@ at::Tensor coerce(at::Tensor tangent, const TensorType& type) {
     return tangent;
   }
   at::AutoDispatchBelowADInplaceOrView below_autograd;
-  auto coerced = at::empty_strided(type.sizes, type.strides, tangent.options().dtype(type.dtype));
-  return coerced.copy_(tangent);
+  // An expanded one, which has lazy bits, stays expanded.
+  c10::DimVector sizes = type.sizes;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (type.strides[d] == 0 && sizes[d] > 1) sizes[d] = 1;
+  }
+  auto coerced = at::empty_strided(sizes, type.strides, tangent.options().dtype(type.dtype));
+  coerced.copy_(tangent.as_strided(sizes, tangent.strides()));
+  return coerced.as_strided(type.sizes, type.strides);
 }
 
 /// With `create_graph`, makes differentiating a gradient again an error instead of a silent zero.
@@ -40,6 +48,23 @@ void refuse_second_order(torch::autograd::variable_list& grads) {
 
 }  // namespace
 
+void BackwardNode::note_version(InputIndex input, const at::Tensor& tensor) {
+  const c10::VariableVersion& counter = torch::autograd::impl::version_counter(tensor);
+  versions_.push_back({input, counter, counter.current_version()});
+}
+
+void BackwardNode::check_unchanged(const std::vector<InputIndex>& inputs) const {
+  for (const Version& version : versions_) {
+    if (std::ranges::find(inputs, version.input) == inputs.end()) continue;
+    TORCH_CHECK(version.counter.current_version() == version.after_call,
+                "one of the variables needed for gradient computation has been modified by an "
+                "inplace operation: input ",
+                version.input.index, " of a compiled function is at version ",
+                version.counter.current_version(), "; expected version ", version.after_call,
+                " instead. Write a copy of it, or after backward.");
+  }
+}
+
 torch::autograd::variable_list BackwardNode::apply(torch::autograd::variable_list&& tangents) {
   std::lock_guard lock(mutex_);
   TangentLayout layout(tangent_count_);
@@ -53,6 +78,7 @@ torch::autograd::variable_list BackwardNode::apply(torch::autograd::variable_lis
   inputs.reserve(saved_.size() + tangent_count_);
   const Backward& backward = source_->backward_for(layout);
   if (backward.error) std::rethrow_exception(backward.error);
+  check_unchanged(backward.unchanged);
   // What other tangents need stays saved: as in eager, their backward may run later.
   for (const uint32_t index : backward.saved) {
     inputs.push_back(saved_[index].unpack(getptr()));

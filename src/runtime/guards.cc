@@ -185,10 +185,10 @@ std::string guard_text(const TensorGuard& guard, uint32_t i) {
 }  // namespace
 
 Guards::Guards(std::span<const at::Tensor* const> arguments, std::span<const at::Tensor> lifted,
-               bool offsets_matter, std::span<const InputInfo> metadata)
+               Offsets offsets, std::span<const InputInfo> metadata)
     : lifted_(lifted),
       argument_count_(arguments.size()),
-      offsets_matter_(offsets_matter),
+      offsets_(offsets),
       surroundings_(Surroundings::now()) {
   const Inputs inputs(arguments, lifted);
   SharingFinder finder(inputs.size());
@@ -240,6 +240,23 @@ bool holds(const FoundGuard& guard, const at::Tensor& tensor) {
 
 }  // namespace
 
+namespace {
+
+bool begins_alike(const at::Tensor& tensor, const TensorGuard& guard, Guards::Offsets offsets) {
+  if (offsets == Guards::Offsets::None) return true;
+  if (offsets == Guards::Offsets::Alignment) {
+    const TensorType beginning{.dtype = tensor.scalar_type(),
+                               .sizes = {},
+                               .strides = {},
+                               .storage_offset = tensor.storage_offset()};
+    return beginning.begins_aligned();
+  }
+  return tensor.storage_offset() == guard.type.storage_offset &&
+         static_cast<int64_t>(tensor.storage().nbytes()) == guard.storage_bytes;
+}
+
+}  // namespace
+
 template <class Report>
 bool Guards::check(std::span<const at::Tensor* const> arguments, Report&& report) const {
   if (arguments.size() != argument_count_) {
@@ -262,10 +279,7 @@ bool Guards::check(std::span<const at::Tensor* const> arguments, Report&& report
     bool holds = tensor.defined() == guard.defined;
     if (holds && guard.defined) {
       holds = tensor.key_set().raw_repr() == guard.keys && is_strided(tensor) &&
-              has_type(tensor, guard.type) &&
-              (!offsets_matter_ ||
-               (tensor.storage_offset() == guard.type.storage_offset &&
-                static_cast<int64_t>(tensor.storage().nbytes()) == guard.storage_bytes)) &&
+              has_type(tensor, guard.type) && begins_alike(tensor, guard, offsets_) &&
               tensor.requires_grad() == guard.requires_grad && tensor.is_leaf() == guard.is_leaf &&
               view_number(tensor) == guard.view &&
               sharing == Sharing{guard.same_tensor_as, guard.shares_storage_with, guard.family};

@@ -38,7 +38,7 @@ struct Surroundings {
 /// One input as it was when the function was recorded.
 struct TensorGuard {
   bool defined = false;
-  TensorType type;  // its offset counts only where `Guards::offsets_matter`
+  TensorType type;  // its offset counts only where `Guards::Offsets::All`
   uint64_t keys = 0;
   bool requires_grad = false;
   bool is_leaf = true;
@@ -69,11 +69,14 @@ using GuardFailure = std::optional<std::string>;
 
 class Guards {
  public:
+  /// What is guarded of where in their storages the inputs begin.
+  enum class Offsets : uint8_t { None, Alignment, All };
+
   /// `lifted` are held by the caller for as long as the guards live; they follow the arguments in
-  /// the numbering of inputs. `metadata` tells which are written, and
-  /// which are found through others.
+  /// the numbering of inputs. `metadata` tells which are written, and which are found through
+  /// others.
   Guards(std::span<const at::Tensor* const> arguments, std::span<const at::Tensor> lifted,
-         bool offsets_matter, std::span<const InputInfo> metadata = {});
+         Offsets offsets = Offsets::None, std::span<const InputInfo> metadata = {});
 
   bool hold(std::span<const at::Tensor* const> arguments) const;
   /// The same check, slower, with the reason.
@@ -89,7 +92,7 @@ class Guards {
   std::vector<FoundGuard> found_;
   std::span<const at::Tensor> lifted_;
   size_t argument_count_ = 0;
-  bool offsets_matter_ = false;
+  Offsets offsets_ = Offsets::None;
   Surroundings surroundings_;
 };
 

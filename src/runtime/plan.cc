@@ -99,8 +99,9 @@ at::Tensor beginning_at(const at::Tensor& tensor, int64_t offset) {
   auto* holder = new c10::Storage(storage);
   c10::DataPtr begin(
       data, holder, [](void* held) { delete static_cast<c10::Storage*>(held); }, storage.device());
-  const c10::Storage moved(c10::Storage::use_byte_size_t{},
-                           storage.nbytes() - static_cast<size_t>(shift * item), std::move(begin));
+  // An empty tensor may begin past the end of its storage.
+  const auto bytes = std::max<int64_t>(static_cast<int64_t>(storage.nbytes()) - shift * item, 0);
+  const c10::Storage moved(c10::Storage::use_byte_size_t{}, bytes, std::move(begin));
   at::Tensor result = at::empty({0}, tensor.options());
   result.unsafeGetTensorImpl()->set_storage_keep_dtype(moved);
   result.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), tensor.strides(), offset);

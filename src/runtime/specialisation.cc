@@ -172,6 +172,12 @@ std::vector<at::Tensor> Specialisation::run(std::span<const at::Tensor* const> a
       }
     }
   }
+  if (node) {
+    for (uint32_t i = 0; i < meta.inputs.size(); ++i) {
+      const InputInfo& info = meta.inputs[i];
+      if (info.version_advance > 0 || !info.is_graph_input()) node->note_version({i}, inputs[i]);
+    }
+  }
   take_aliases(meta, slots, outputs);
   resizes.shrink();
   return outputs;

@@ -69,12 +69,24 @@ TEST(ViewsAndMutations, MemoriesAreWrittenWhereTheInputsInThemAre) {
   EXPECT_EQ(meta.inputs[2].written_parts, (std::vector<InputIndex>{{1}}));
 }
 
-TEST(ViewsAndMutations, RefusesAWriteToAnExpandedInput) {
-  auto recording = one_input_one_output(1, {1});
-  recording.inputs[0].seen.before = {.dtype = at::kFloat, .sizes = {3}, .strides = {0}};
-  EXPECT_NO_THROW(analyze_views_and_mutations(recording));
-  recording.inputs[0].seen.data_mutated = true;
-  EXPECT_THROW(analyze_views_and_mutations(recording), Refusal);
+TEST(ViewsAndMutations, AWriteToAnExpandedInputWritesItsMemoryAsAWhole) {
+  for (const bool is_expanded : {false, true}) {
+    auto recording = one_input_one_output(1, {1});
+    recording.inputs[0].seen.before = {
+        .dtype = at::kFloat, .sizes = {3}, .strides = {is_expanded ? 0 : 2}};
+    recording.inputs[0].seen.data_mutated = true;
+    recording.inputs[0].memory = InputIndex{1};
+    RecordedInput memory = recording.inputs[0];
+    memory.role = Memory{};
+    memory.value = ValueId{recording.value_count++};
+    memory.memory = std::nullopt;
+    memory.seen.before = {.dtype = at::kFloat, .sizes = {5}, .strides = {1}};
+    memory.seen.data_mutated = false;
+    recording.inputs.push_back(memory);
+    const auto meta = analyze_views_and_mutations(recording);
+    EXPECT_TRUE(meta.inputs[1].data_mutated);
+    EXPECT_EQ(meta.inputs[1].written_parts.empty(), is_expanded);
+  }
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ TEST(Describe, WritesGraphsSignatureGuardsAndSavedBytes) {
   output %1 = saved(%1)
 })");
   made.joint = made.forward;
-  made.guards = std::make_unique<Guards>(std::vector<const at::Tensor*>{}, made.lifted, false);
+  made.guards = std::make_unique<Guards>(std::vector<const at::Tensor*>{}, made.lifted);
   made.stages = {{"record", 1.5}, {"joint", 2.0}};
   const auto text = describe(made);
   EXPECT_THAT(text.forward_graph, ::testing::HasSubstr("aten::exp"));

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "graph/parser.h"
 #include "passes/graph_check.h"
 #include "passes/random_graph.h"
 
@@ -87,6 +88,37 @@ TEST(Dce, KeepsBehaviourOfRandomGraphs) {
     removed += graph.nodes.size() - result.nodes.size();
   }
   EXPECT_GT(removed, 100u);
+}
+
+TEST(Dce, OfBackwardLeavesForwardNodes) {
+  expect_pass(dce_backward, R"(graph {
+  input %0: f32[2]{1} = user(0)
+  input %1: f32[2]{1} = tangent(output(0))
+  %2: f32[2]{1} = aten::neg(%0)
+  backward %3: f32[2]{1} = aten::sin(%1)
+  backward %4: f32[2]{1} = aten::cos(%1)
+  output %0 = output(0)
+  output %4 = grad(0)
+})",
+              R"(graph {
+  input %0: f32[2]{1} = user(0)
+  input %1: f32[2]{1} = tangent(output(0))
+  %2: f32[2]{1} = aten::neg(%0)
+  backward %4: f32[2]{1} = aten::cos(%1)
+  output %0 = output(0)
+  output %4 = grad(0)
+})");
+}
+
+TEST(Dce, TellsWhichNodesNothingReads) {
+  const Graph graph = parse_graph(R"(graph {
+  input %0: f32[2]{1} = user(0)
+  %1: f32[2]{1} = aten::neg(%0)
+  %2: f32[2]{1} = aten::sin(%0)
+  %3: f32[2]{1} = aten::cos(%1)
+  output %2 = output(0)
+})");
+  EXPECT_EQ(unread_nodes(graph), (std::vector<uint32_t>{0, 2}));
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ TEST(FuzzIsolation, CountsAsOneProcessWould) {
   ASSERT_EQ(isolated.differences.size(), alone.differences.size());
   for (const auto& [kind, group] : alone.differences) {
     EXPECT_EQ(isolated.differences.at(kind).count, group.count);
-    EXPECT_EQ(isolated.differences.at(kind).program, group.program);
+    EXPECT_EQ(isolated.differences.at(kind).programs, group.programs);
   }
 }
 

@@ -19,9 +19,9 @@ Tally some() {
           .differ = 2,
           .eager_threw = 1,
           .seconds = 2,
-          .refusals = {{"seldom", {.count = 1, .program = 4, .detail = "seldom\nmore"}},
-                       {"often", {.count = 2, .program = 3, .detail = "often 3"}}},
-          .differences = {{"version", {.count = 2, .program = 7, .detail = "eager 1"}}}};
+          .refusals = {{"seldom", {.count = 1, .programs = {4}, .detail = "seldom\nmore"}},
+                       {"often", {.count = 2, .programs = {3, 5}, .detail = "often 3"}}},
+          .differences = {{"version", {.count = 2, .programs = {7, 8}, .detail = "eager 1"}}}};
 }
 
 TEST(FuzzTallyText, EndsWithTheCounts) {

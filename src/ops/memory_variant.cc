@@ -1,0 +1,162 @@
+#include "ops/memory_variant.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/jit_type.h>
+#include <ATen/ops/empty.h>
+#include <c10/core/DispatchKey.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "graph/call.h"
+#include "graph/overlap.h"
+#include "graph/tensor_type.h"
+#include "ops/schema.h"
+
+namespace foregrad {
+
+namespace {
+
+constexpr std::string_view kAten = "aten::";
+constexpr std::string_view kNamespace = "foregrad_memory::";
+
+/// Moves tensors from a memory to a copy of it.
+class Move {
+ public:
+  explicit Move(const at::Tensor& memory)
+      : from_(memory.storage()), extent_(extent_of(type_of(memory))) {
+    at::Tensor bytes = at::empty({0}, memory.options().dtype(at::kByte));
+    bytes.unsafeGetTensorImpl()->set_storage_keep_dtype(from_);
+    bytes.unsafeGetTensorImpl()->set_sizes_and_strides(
+        c10::IntArrayRef{extent_.end - extent_.begin}, c10::IntArrayRef{1}, extent_.begin);
+    to_ = bytes.clone().storage();
+  }
+
+  bool moves(const at::Tensor& tensor) const {
+    return tensor.defined() && tensor.storage().is_alias_of(from_);
+  }
+  at::Tensor operator()(const at::Tensor& tensor) const {
+    const TensorType type = type_of(tensor);
+    const ByteExtent extent = extent_of(type);
+    const auto item = static_cast<int64_t>(tensor.element_size());
+    TORCH_CHECK(tensor.numel() == 0 || (extent.begin >= extent_.begin && extent.end <= extent_.end),
+                "a tensor `", to_text(type), "` lies outside of the memory that is written");
+    TORCH_CHECK((extent.begin - extent_.begin) % item == 0, "a tensor `", to_text(type),
+                "` begins between elements of the memory that is written");
+    at::Tensor moved = at::empty({0}, tensor.options());
+    moved.unsafeGetTensorImpl()->set_storage_keep_dtype(to_);
+    moved.unsafeGetTensorImpl()->set_sizes_and_strides(
+        type.sizes, type.strides, tensor.numel() == 0 ? 0 : (extent.begin - extent_.begin) / item);
+    moved._set_conj(type.is_conj);
+    moved._set_neg(type.is_neg);
+    return moved;
+  }
+
+ private:
+  c10::Storage from_;
+  c10::Storage to_;
+  ByteExtent extent_;
+};
+
+struct MemoryVariant final : c10::OperatorKernel {
+  explicit MemoryVariant(c10::OperatorHandle in_place) : in_place_(std::move(in_place)) {}
+
+  void operator()(const c10::OperatorHandle& /*op*/, c10::DispatchKeySet /*keys*/,
+                  torch::jit::Stack* stack) {
+    const auto count = static_cast<ptrdiff_t>(in_place_.schema().arguments().size());
+    torch::jit::Stack arguments(stack->end() - count, stack->end());
+    const at::Tensor memory = (*stack)[stack->size() - count - 1].toTensor();
+    stack->resize(stack->size() - count - 1);
+    const Move move(memory);
+    // What is one tensor stays one.
+    std::unordered_map<const c10::TensorImpl*, at::Tensor> moved;
+    const auto moved_of = [&](const at::Tensor& tensor) -> at::Tensor {
+      if (!move.moves(tensor)) return tensor;
+      auto [found, is_new] = moved.try_emplace(tensor.unsafeGetTensorImpl());
+      if (is_new) found->second = move(tensor);
+      return found->second;
+    };
+    for (c10::IValue& entry : arguments) change_tensors(entry, moved_of);
+    in_place_.callBoxed(&arguments);
+    stack->emplace_back(move(memory));
+  }
+
+ private:
+  c10::OperatorHandle in_place_;
+};
+
+bool writes_only_the_first(const c10::OperatorHandle& op) {
+  const auto& arguments = op.schema().arguments();
+  if (arguments.empty() || arguments[0].real_type()->kind() != c10::TypeKind::TensorType ||
+      !is_written(op, 0))
+    return false;
+  for (size_t i = 1; i < arguments.size(); ++i) {
+    if (is_written(op, i) || arguments[i].name() == "memory") return false;
+  }
+  return op.schema().returns().size() <= 1;
+}
+
+class MemoryVariants {
+ public:
+  MemoryVariants() {
+    for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
+      const auto op = c10::Dispatcher::singleton().findSchema(name);
+      if (op && name.name.starts_with(kAten) && name.name.ends_with('_') &&
+          !op->hasTag(at::Tag::inplace_view) && writes_only_the_first(*op))
+        define(*op);
+    }
+  }
+  std::optional<c10::OperatorHandle> find(const c10::OperatorHandle& op) const {
+    const auto found = variants_.find(op);
+    return found == variants_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+ private:
+  void define(const c10::OperatorHandle& op) {
+    const c10::OperatorName name{
+        std::string(kNamespace) + op.operator_name().name.substr(kAten.size()),
+        op.operator_name().overload_name};
+    std::vector<c10::Argument> arguments{c10::Argument("memory", c10::TensorType::get())};
+    for (const c10::Argument& argument : op.schema().arguments()) {
+      arguments.emplace_back(argument.name(), argument.type(), argument.real_type(), argument.N(),
+                             argument.default_value(), argument.kwarg_only());
+    }
+    auto& dispatcher = c10::Dispatcher::singleton();
+    registrations_.push_back(dispatcher.registerDef(
+        c10::FunctionSchema(name.name, name.overload_name, std::move(arguments),
+                            {c10::Argument("", c10::TensorType::get())}),
+        "defined by Foregrad"));
+    const auto implement = [&](c10::DispatchKey key, c10::KernelFunction kernel) {
+      registrations_.push_back(dispatcher.registerImpl(name, key, std::move(kernel), std::nullopt,
+                                                       nullptr, "defined by Foregrad"));
+    };
+    implement(c10::DispatchKey::CompositeExplicitAutograd,
+              c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<MemoryVariant>(op)));
+    // Fallbacks of these would give it copies without the lazy bits: the write would be lost.
+    implement(c10::DispatchKey::Conjugate, c10::KernelFunction::makeFallthrough());
+    implement(c10::DispatchKey::Negative, c10::KernelFunction::makeFallthrough());
+    variants_.emplace(op,
+                      dispatcher.findSchemaOrThrow(name.name.c_str(), name.overload_name.c_str()));
+  }
+
+  std::vector<c10::RegistrationHandleRAII> registrations_;
+  std::unordered_map<c10::OperatorHandle, c10::OperatorHandle> variants_;
+};
+
+}  // namespace
+
+bool is_memory_variant(const c10::OperatorHandle& op) {
+  return op.operator_name().name.starts_with(kNamespace);
+}
+
+std::optional<c10::OperatorHandle> memory_variant(const c10::OperatorHandle& op) {
+  // Never destroyed: the dispatcher outlives this library's statics.
+  static const auto* const all = new MemoryVariants;
+  return all->find(op);
+}
+
+}  // namespace foregrad
