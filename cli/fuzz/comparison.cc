@@ -52,14 +52,14 @@ std::vector<int64_t> meant_strides(const at::Tensor& tensor) {
 const Fact kFacts[] = {
     FACT("type", t.scalar_type()),
     FACT("sizes", t.sizes()),
-    FACT("is_conj", t.is_conj()),
-    FACT("is_neg", t.is_neg()),
     FACT("requires_grad", t.requires_grad()),
     FACT("is_leaf", t.is_leaf()),
 };
 
+const Fact kConj = FACT("is_conj", t.is_conj());
+const Fact kNeg = FACT("is_neg", t.is_neg());
 const Fact kStrides = FACT("strides", t.strides());
-const Fact kGradientStrides = FACT("strides", c10::IntArrayRef(meant_strides(t)));
+const Fact kGradientStrides = FACT("strides", meant_strides(t));
 
 // The rest is no matter for gradients.
 const Fact kOffset = FACT("storage offset", t.storage_offset());
@@ -169,8 +169,11 @@ std::optional<Difference> compare_role(const Seen& eager, const Seen& compiled) 
   for (const Fact& fact : kFacts) {
     if (auto difference = compare_fact(fact, eager, compiled)) return difference;
   }
-  const Fact& strides = eager.are_gradients ? kGradientStrides : kStrides;
-  if (auto difference = compare_fact(strides, eager, compiled)) return difference;
+  const std::vector<const Fact*> layout =
+      eager.are_gradients ? std::vector{&kGradientStrides} : std::vector{&kStrides, &kConj, &kNeg};
+  for (const Fact* fact : layout) {
+    if (auto difference = compare_fact(*fact, eager, compiled)) return difference;
+  }
   for (size_t i = 0; i < eager.tensors.size(); ++i) {
     const at::Tensor& a = eager.tensors[i];
     const at::Tensor& b = compiled.tensors[i];

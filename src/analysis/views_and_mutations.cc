@@ -107,7 +107,10 @@ class Origins {
       return IsInput{input->second};
     const auto [same, is_new] = output_of_value_.try_emplace(value, index);
     if (!is_new) return SameAsOutput{same->second};
-    if (seen.is_view || seen_outside_.contains(seen.storage)) return std::nullopt;
+    // What `detach` gives shares the version counter.
+    if (seen.is_view || seen_outside_.contains(seen.storage) ||
+        recording_.counters.contains(*seen.value))
+      return std::nullopt;
     return NewTensor{};
   }
 

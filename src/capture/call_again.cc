@@ -3,6 +3,7 @@
 #include <ATen/autocast_mode.h>
 #include <c10/core/GradMode.h>
 
+#include "capture/keys.h"
 #include "capture/view_history.h"
 #include "capture/written_layout.h"
 #include "graph/call.h"
@@ -43,8 +44,11 @@ uint64_t call_again(const RecordedOp& op, std::vector<at::Tensor>& values) {
   });
   const WrittenLayouts layouts(op.op, stack);
   op.op.callBoxed(&stack);
-  layouts.keep();
-  follow_changed_views(op.op, stack);
+  {
+    BelowFrontScope below;
+    layouts.keep();
+    follow_views(stack);
+  }
   take_results(stack, op.results,
                [&](ValueId id, at::Tensor&& tensor) { values[id.index] = std::move(tensor); });
   return history;

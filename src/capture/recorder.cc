@@ -100,9 +100,11 @@ void Recorder::note_flag(const at::Tensor& tensor) {
 
 /// A view may be made a leaf of its own, though its base requires no grad.
 void Recorder::note_own_flag(const at::Tensor& view) {
-  if (!view.is_view() || !view.requires_grad() || view._base().requires_grad()) return;
+  if (!view.is_view() || !has_own_flag(view)) return;
   const auto known = values_.find(view);
-  if (known && !values_.requires_grad(*known)) set_flag(*known, true);
+  if (!known || values_.has_own_flag(*known)) return;
+  values_.note_own_flag(*known);
+  set_flag(*known, true);
 }
 
 void Recorder::set_flag(ValueId value, bool requires_grad) {
@@ -212,7 +214,7 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   const WrittenLayouts layouts(op, stack);
   op.callBoxed(&stack);
   layouts.keep();
-  follow_changed_views(op, stack);
+  follow_views({stack.begin() + static_cast<ptrdiff_t>(begin), stack.end()});
   std::unordered_set<uint32_t> counted;
   for (const Written& before : written) {
     RecordedWrite write = note_write(before, op);

@@ -41,13 +41,6 @@ class DefaultDtype {
   at::ScalarType before_ = c10::get_default_dtype_as_scalartype();
 };
 
-c10::DimVector contiguous_strides(const c10::DimVector& sizes) {
-  c10::DimVector strides(sizes.size(), 1);
-  for (size_t d = sizes.size(); d-- > 1;)
-    strides[d - 1] = strides[d] * std::max<int64_t>(sizes[d], 1);
-  return strides;
-}
-
 class JointReplay {
  public:
   JointReplay(const Recording& recording, const ViewAndMutationMeta& meta)
@@ -124,7 +117,8 @@ class JointReplay {
       primal.unsafeGetTensorImpl()->set_version_counter(
           values_[counter->second.index].unsafeGetTensorImpl()->version_counter());
     }
-    if (!input.view_of && seen.requires_grad_before)
+    // That of a leaf begins where it is first used.
+    if (!input.view_of && seen.requires_grad_before && !seen.is_leaf)
       edges_[i] = torch::autograd::impl::gradient_edge(primal);
     values_[input.value.index] = std::move(primal);
   }

@@ -13,6 +13,7 @@
 
 #include "capture/trace_tensor.h"
 #include "graph/alias.h"
+#include "graph/overlap.h"
 
 namespace foregrad {
 
@@ -98,11 +99,44 @@ const at::Tensor& as_strided_(const at::Tensor& self, at::IntArrayRef sizes,
   return self;
 }
 
+/// libtorch's own kernel.
+struct UsualResize {
+  c10::OperatorHandle op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::resize_", "");
+  c10::SafeKernelFunction kernel =
+      op.getComputedKernelForDispatchKey(c10::DispatchKey::Functionalize);
+};
+const UsualResize* usual_resize = nullptr;
+
+/// A tensor that has room stays in its memory.
+const at::Tensor& resize_(c10::DispatchKeySet keys, const at::Tensor& self, at::IntArrayRef sizes,
+                          std::optional<at::MemoryFormat> format) {
+  if (functional::isFunctionalTensor(self)) {
+    functional::sync(self);
+    if (self.sizes() == sizes && !format) return self;
+    TensorType type = type_of(self);
+    type.sizes = sizes;
+    type.strides = contiguous_strides(type.sizes);
+    auto& storage = functional_storage(self.storage());
+    storage.apply_updates();
+    const auto* memory = as_trace_tensor(storage.base());
+    const bool has_room =
+        memory && extent_of(type).end <= static_cast<int64_t>(memory->meta().storage().nbytes());
+    if (has_room && (!format || *format == at::MemoryFormat::Contiguous)) {
+      become(self, strided_view(self, type.sizes, type.strides, type.storage_offset));
+      return self;
+    }
+  }
+  torch::jit::Stack stack{self, sizes, format};
+  usual_resize->kernel.callBoxed(usual_resize->op, keys, &stack);
+  return self;
+}
+
 /// Views of the memory that the tensor lay in stay views of it, and may be written.
 at::Tensor& set_(at::Tensor& self, const at::Tensor& source) {
   if (functional::isFunctionalTensor(self)) {
-    TORCH_CHECK(functional::isFunctionalTensor(source),
-                "set_: a tensor of a trace is given the storage of one that is not traced");
+    TORCH_CHECK(functional::isFunctionalTensor(source) && source.dtype() == self.dtype(),
+                "set_: a tensor of a trace is given the storage of one that is not traced, or of "
+                "another dtype");
     functional::sync(source);
     become(self, source);
     functional::unsafeGetFunctionalWrapper(self)->mark_storage_changed();
@@ -150,11 +184,13 @@ void keep_strided_views() {
       void process(const c10::Warning& /*warning*/) override {}
     } ignore;
     c10::WarningUtils::WarningHandlerGuard guard(&ignore);
+    usual_resize = new UsualResize;
     auto* made = new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::Functionalize,
                                     __FILE__, __LINE__);
     made->impl("as_strided", as_strided);
     made->impl("as_strided_", as_strided_);
     made->impl("expand", expand);
+    made->impl("resize_", TORCH_FN(resize_));
     made->impl("set_.source_Tensor", set_);
     made->impl("unfold", unfold);
     return made;

@@ -1,11 +1,17 @@
 #include "capture/value_table.h"
 
 #include <fmt/format.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include "capture/trace_tensor.h"
 #include "graph/refusal.h"
 
 namespace foregrad {
+
+bool has_own_flag(const at::Tensor& tensor) {
+  const auto* meta = torch::autograd::impl::get_autograd_meta(tensor);
+  return meta && meta->requires_grad_;
+}
 
 ValueId ValueTable::number(const at::Tensor& tensor) {
   auto [found, is_new] = by_identity_.try_emplace(tensor.unsafeGetTensorImpl());
@@ -19,6 +25,7 @@ ValueId ValueTable::number(const at::Tensor& tensor) {
   tensors_.push_back(tensor);
   storages_.push_back(tensor.storage().unsafeGetStorageImpl());
   requires_grad_.push_back(tensor.requires_grad());
+  own_flags_.push_back(foregrad::has_own_flag(tensor));
   recording_.starts_with_history.push_back(!tensor.is_view() && tensor.requires_grad() &&
                                            !tensor.is_leaf());
   const auto [counter, is_new_counter] =

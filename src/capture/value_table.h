@@ -14,6 +14,9 @@
 
 namespace foregrad {
 
+/// Whether the tensor was itself made to require grad, whatever its history or its base says.
+bool has_own_flag(const at::Tensor& tensor);
+
 /// Numbers the tensors of a recording under construction, and notes in it what autograd knows of
 /// them when they are first seen.
 class ValueTable {
@@ -36,6 +39,8 @@ class ValueTable {
   /// Whether it required grad when that was last noted.
   bool requires_grad(ValueId value) const { return requires_grad_[value.index]; }
   void note_requires_grad(ValueId value, bool flag) { requires_grad_[value.index] = flag; }
+  bool has_own_flag(ValueId value) const { return own_flags_[value.index]; }
+  void note_own_flag(ValueId value) { own_flags_[value.index] = true; }
   /// The storage that operators left it in.
   const c10::StorageImpl* storage(ValueId value) const { return storages_[value.index]; }
   void note_storage(ValueId value);
@@ -47,6 +52,7 @@ class ValueTable {
   // By ValueId. Tensors are kept: a freed one's address would be taken for another value.
   std::vector<at::Tensor> tensors_;
   std::vector<bool> requires_grad_;
+  std::vector<bool> own_flags_;
   std::vector<const c10::StorageImpl*> storages_;
   std::unordered_map<const c10::TensorImpl*, ValueId> by_identity_;
   std::unordered_map<uint32_t, ValueId> by_traced_value_;

@@ -32,18 +32,28 @@ struct StridedViewFunc final : torch::autograd::ViewFunc {
 
 }  // namespace
 
-void follow_changed_views(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
-  if (!op.hasTag(at::Tag::inplace_view) || stack.empty() || !stack.back().isTensor()) return;
-  const at::Tensor& view = stack.back().toTensor();
+namespace {
+
+void follow(const at::Tensor& view) {
   if (!view.defined() || !at::functionalization::impl::isFunctionalTensor(view)) return;
   const auto* meta = torch::autograd::impl::get_view_autograd_meta(view);
   if (!meta || !meta->has_bw_view()) return;
   const torch::autograd::ViewInfo& info = meta->get_backward_view();
-  if (!info.base_.storage().is_alias_of(view.storage())) return;
+  const at::Tensor& base = info.base_;
+  const bool is_strided = base.storage().is_alias_of(view.storage()) &&
+                          base.scalar_type() == view.scalar_type() &&
+                          base.is_conj() == view.is_conj() && base.is_neg() == view.is_neg();
+  if (!is_strided) return;
   TensorType type = type_of(view);
-  const int64_t offset = offset_between(type_of(info.base_), type);
+  const int64_t offset = offset_between(type_of(base), type);
   const_cast<torch::autograd::ViewInfo&>(info) = torch::autograd::ViewInfo(
-      info.base_, std::make_unique<StridedViewFunc>(std::move(type), offset), nullptr);
+      base, std::make_unique<StridedViewFunc>(std::move(type), offset), nullptr);
+}
+
+}  // namespace
+
+void follow_views(const torch::jit::Stack& results) {
+  for (const c10::IValue& result : results) for_each_tensor(result, follow);
 }
 
 }  // namespace foregrad

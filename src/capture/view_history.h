@@ -1,19 +1,18 @@
-// What autograd knows of a view whose sizes were changed in place.
+// How autograd takes views from their bases again.
 //
-// Where libtorch views by strides it takes the view from its base by the sizes and strides that the
-// view has when it is asked. A functional wrapper is viewed by calling the view operators again,
-// and autograd does not see that `squeeze_` or `transpose_` is one of them: gradients through what
-// is written to the view later would be wrong.
+// libtorch takes a view by the sizes and strides that it has when it is asked. A functional wrapper
+// it takes by calling the view operators again: that gives other gradients where a view was taken
+// by strides outside of the view before it, and wrong ones where `squeeze_` or `transpose_` changed
+// the view in place. Here wrappers are taken by sizes and strides too. Views of another dtype, or
+// conjugate ones, are taken by their operators in either case.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 
 namespace foregrad {
 
-/// To be called after an operator with its results on top of the stack: lets autograd take views
-/// that it changed in place from their bases by their new sizes and strides.
-void follow_changed_views(const c10::OperatorHandle& op, const torch::jit::Stack& stack);
+/// To be called with the results of an operator: lets autograd take those that are views from their
+/// bases by their sizes and strides.
+void follow_views(const torch::jit::Stack& results);
 
 }  // namespace foregrad

@@ -44,6 +44,13 @@ bool TensorType::begins_aligned() const {
   return storage_offset * static_cast<int64_t>(c10::elementSize(dtype)) % kWidest == 0;
 }
 
+c10::DimVector contiguous_strides(const c10::DimVector& sizes) {
+  c10::DimVector strides(sizes.size(), 1);
+  for (size_t d = sizes.size(); d-- > 1;)
+    strides[d - 1] = strides[d] * std::max<int64_t>(sizes[d], 1);
+  return strides;
+}
+
 const void* storage_identity(const at::Tensor& tensor) {
   c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
   const at::DataPtr& data = storage->_mutable_data_ptr_no_checks();

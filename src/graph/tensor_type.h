@@ -33,6 +33,9 @@ struct TensorType {
   bool begins_aligned() const;
 };
 
+/// Returns the strides of a contiguous tensor.
+c10::DimVector contiguous_strides(const c10::DimVector& sizes);
+
 /// Returns what is equal for two strided tensors exactly if their storages alias.
 const void* storage_identity(const at::Tensor& tensor);
 

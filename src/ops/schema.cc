@@ -23,6 +23,7 @@
 #include <mutex>
 #include <string>
 
+#include "ops/memory_variant.h"
 #include "ops/op_table.h"
 
 namespace foregrad {
@@ -151,8 +152,8 @@ OpFacts read_facts(const c10::OperatorHandle& op) {
   facts.random = op.hasTag(at::Tag::nondeterministic_seeded) || row.draws_random ||
                  std::ranges::any_of(arguments, holds(holds_generator));
   const bool gives_tensors = std::ranges::any_of(returns, holds(holds_tensors));
-  facts.effects = facts.mutating || row.has_hidden_write || composite_does_anything ||
-                  facts.random || !gives_tensors;
+  facts.effects = facts.mutating || is_memory_variant(op) || row.has_hidden_write ||
+                  composite_does_anything || facts.random || !gives_tensors;
   facts.pure =
       !facts.effects && !row.gives_uninitialised && !op.hasTag(at::Tag::nondeterministic_bitwise);
   facts.cuts_history = row.cuts_history;

@@ -47,8 +47,9 @@ bool is_certain_view(const c10::OperatorHandle& op);
 bool is_random(const c10::OperatorHandle& op);
 
 /// Whether a call does more than to give its results: it writes an argument, openly or hidden,
-/// draws random numbers, or has no tensor result and so only an
-/// effect to be called for (a check that throws). Such a call is neither dropped nor run twice.
+/// draws random numbers, is a memory variant (whose kernel looks for overlap), or has no tensor
+/// result and so only an effect to be called for (a check that throws). Such a call is neither
+/// dropped nor run twice.
 bool has_effects(const c10::OperatorHandle& op);
 
 /// Whether two calls with equal arguments give equal results and no call has an effect: no write,

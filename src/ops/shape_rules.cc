@@ -1,6 +1,6 @@
 #include "ops/shape_rules.h"
 
-#include <ATen/ops/empty_like.h>
+#include <ATen/ops/clamp_min.h>
 
 #include <string_view>
 
@@ -13,10 +13,11 @@ namespace {
 
 using Results = std::optional<std::vector<at::Tensor>>;
 
-/// One result of the argument's own type. Strides follow the argument's where it is dense, as a
-/// pointwise kernel's do.
-Results like_first_argument(c10::ArrayRef<c10::IValue> args) {
-  return std::vector<at::Tensor>{at::empty_like(args[0].toTensor())};
+/// The kernel is that of `clamp_min`, but for truth values.
+Results relu_shape(c10::ArrayRef<c10::IValue> args) {
+  const at::Tensor& self = args[0].toTensor();
+  if (self.scalar_type() == at::kBool) return std::nullopt;
+  return std::vector<at::Tensor>{at::clamp_min(self, 0)};
 }
 
 struct Row {
@@ -26,7 +27,7 @@ struct Row {
 };
 
 constexpr Row kRows[] = {
-    {"aten::relu", "", like_first_argument},
+    {"aten::relu", "", relu_shape},
     {"aten::convolution", "", convolution_shapes},
     {"aten::convolution_backward", "", convolution_backward_shapes},
     {"aten::native_batch_norm", "", batch_norm_shapes},

@@ -20,7 +20,7 @@ TEST(ViewHistory, OfAViewThatWasTransposedInPlace) {
   torch::jit::Stack stack{view, int64_t{0}, int64_t{1}};
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::transpose_", "");
   op.callBoxed(&stack);
-  follow_changed_views(op, stack);
+  follow_views(stack);
   const auto& info = torch::autograd::impl::get_view_autograd_meta(view)->get_backward_view();
   const at::Tensor again = info.view_fn()(base);
   EXPECT_EQ(again.sizes(), view.sizes());
@@ -28,12 +28,26 @@ TEST(ViewHistory, OfAViewThatWasTransposedInPlace) {
   EXPECT_EQ(again.storage_offset(), view.storage_offset());
 }
 
+TEST(ViewHistory, OfAViewTakenOutsideOfAnother) {
+  Tracer tracer(Tracer::Keep::ShapesOnly);
+  Tracer::Scope tracing(tracer);
+  TracingScope scope(TracingScope::Level::Replaying);
+  const at::Tensor base =
+      make_stand_in(tracer, {.sizes = {8}, .strides = {1}}, UserInput{}, true, false);
+  torch::jit::Stack stack{base.slice(0, 0, 2).as_strided({3}, {1}, 4), std::vector<at::Tensor>{}};
+  follow_views(stack);
+  const auto* meta = torch::autograd::impl::get_view_autograd_meta(stack[0].toTensor());
+  const at::Tensor again = meta->get_backward_view().view_fn()(base);
+  EXPECT_EQ(again.storage_offset(), 4);
+  EXPECT_EQ(again.grad_fn()->next_edge(0).function, base.grad_fn());
+}
+
 TEST(ViewHistory, OfOtherTensorsStays) {
   at::Tensor x = at::ones({2, 3});
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::transpose_", "");
   torch::jit::Stack stack{x, int64_t{0}, int64_t{1}};
   op.callBoxed(&stack);
-  EXPECT_NO_THROW(follow_changed_views(op, stack));
+  EXPECT_NO_THROW(follow_views(stack));
 }
 
 }  // namespace
