@@ -3,6 +3,7 @@
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/alignment.h>
 
+#include <deque>
 #include <mutex>
 #include <new>
 
@@ -70,6 +71,13 @@ void MemoryAccount::charge(size_t bytes) {
 
 void MemoryAccount::release(size_t bytes) {
   live_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+}
+
+MemoryAccount& open_memory_account() {
+  static std::mutex mutex;
+  static auto* accounts = new std::deque<MemoryAccount>;  // not destroyed before their blocks
+  const std::lock_guard lock(mutex);
+  return accounts->emplace_back();
 }
 
 void install_counting_allocator() {

@@ -17,8 +17,7 @@
 
 namespace foregrad::cli {
 
-/// Counts the bytes of the blocks charged to it. Must live as long as any of them: make it static
-/// or never free it.
+/// Counts the bytes of the blocks charged to it. Must live as long as any of them.
 class MemoryAccount {
  public:
   int64_t live_bytes() const { return live_.load(std::memory_order_relaxed); }
@@ -34,6 +33,9 @@ class MemoryAccount {
   std::atomic<int64_t> live_{0};
   std::atomic<int64_t> peak_{0};
 };
+
+/// Returns a new account, which lives as long as the process.
+MemoryAccount& open_memory_account();
 
 /// Replaces libtorch's CPU allocator by a counting one that delegates to it; the second call and
 /// later ones do nothing. Blocks allocated before keep their own deleter. Call before other threads

@@ -42,7 +42,7 @@ double max_difference(const at::Tensor& a, const at::Tensor& b) {
 }  // namespace
 
 Learner::Learner(const LearnerOptions& options)
-    : memory_(*new MemoryAccount), random_(options.seed), learning_rate_(options.learning_rate) {
+    : memory_(open_memory_account()), random_(options.seed), learning_rate_(options.learning_rate) {
   const RandomStream::Use use(random_);
   const ChargeTo charge(memory_);
   network_ = make_classifier(options.model, options.seed);

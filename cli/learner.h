@@ -78,7 +78,7 @@ class Learner {
   std::shared_ptr<Classifier> shared_network() const { return network_; }
 
  private:
-  MemoryAccount& memory_;  // never freed: blocks may outlive the learner
+  MemoryAccount& memory_;
   RandomStream random_;
   std::shared_ptr<Classifier> network_;
   double learning_rate_;

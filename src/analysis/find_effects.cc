@@ -194,8 +194,12 @@ class Finder {
       found_.effects.emplace_back(AdvanceVersion{slot, version->second});
     const auto rewrite = rewrites_.find(value.index);
     const bool is_rewritten = rewrite != rewrites_.end() && rewrite->second.op > i;
-    if (recording_.starts_with_history[value.index] && !is_rewritten)
+    if (!recording_.starts_with_history[value.index]) return;
+    if (!is_rewritten) {
       found_.effects.emplace_back(JoinHistory{slot, IntermediateBase{base}, i});
+    } else if (rewrite->second.has_history) {
+      found_.effects.emplace_back(HoldHistory{slot});
+    }
   }
 
   void call_again(const RecordedOp& op, uint32_t i) {

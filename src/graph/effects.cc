@@ -27,6 +27,9 @@ std::string write(const JoinHistory& join) {
   return fmt::format("%{}: the call is its history, as {}", join.slot.index, to_text(join.as));
 }
 
+std::string write(const HoldHistory& hold) {
+  return fmt::format("%{}: has a history until it is written", hold.slot.index);
+}
 std::string write(const RefreshHistory& refresh) {
   return fmt::format("%{}: takes its base's history", refresh.slot.index);
 }

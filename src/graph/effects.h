@@ -59,7 +59,15 @@ struct RefreshHistory {
   bool operator==(const RefreshHistory&) const = default;
 };
 
-using Effect = std::variant<CallAgain, TakeStrided, AdvanceVersion, JoinHistory, RefreshHistory>;
+/// The tensor has a history that a later effect replaces: views that are taken until then have one
+/// too, which autograd replaces when they are asked for it.
+struct HoldHistory {
+  Slot slot;
+  bool operator==(const HoldHistory&) const = default;
+};
+
+using Effect =
+    std::variant<CallAgain, TakeStrided, AdvanceVersion, JoinHistory, RefreshHistory, HoldHistory>;
 
 /// Writes an effect for people, for example `%3 = aten::view(%0, size=[6])`.
 std::string to_text(const Effect& effect);

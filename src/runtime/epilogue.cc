@@ -5,6 +5,7 @@
 #include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/basic_ops.h>
 
 #include <algorithm>
 
@@ -48,6 +49,11 @@ class Effects {
   void operator()(const AdvanceVersion& advance) {
     for (uint32_t i = 0; i < advance.by; ++i)
       torch::autograd::impl::bump_version(slots_[advance.slot.index]);
+  }
+  void operator()(const HoldHistory& hold) {
+    torch::autograd::create_gradient_edge(
+        slots_[hold.slot.index],
+        c10::make_intrusive<torch::autograd::Error>("a history that was replaced is followed"));
   }
   void operator()(const RefreshHistory& refresh) { slots_[refresh.slot.index].grad_fn(); }
   void operator()(const JoinHistory& join) {

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "graph/alias.h"
 #include "runtime/epilogue.h"
 
 namespace foregrad {
@@ -86,8 +87,8 @@ class Rehearsal {
       const auto creation = static_cast<CreationMeta>(info.creation_meta);
       c10::AutoGradMode grad_mode(creation != CreationMeta::NO_GRAD_MODE &&
                                   creation != CreationMeta::INFERENCE_MODE);
-      tensor = slots_[info.view_of->index].as_strided(info.type.sizes, info.type.strides,
-                                                      info.type.storage_offset);
+      tensor = alias_of(slots_[info.view_of->index], info.type,
+                        offset_between(meta_.inputs[info.view_of->index].type, info.type));
       torch::autograd::impl::get_view_autograd_meta(tensor)->set_creation_meta(creation);
     } else {
       tensor = at::empty({0}, meta_options(info.type.dtype));
@@ -97,6 +98,8 @@ class Rehearsal {
       if (!is_new) tensor.unsafeGetTensorImpl()->set_storage_keep_dtype(storage->second);
       tensor.unsafeGetTensorImpl()->set_sizes_and_strides(info.type.sizes, info.type.strides,
                                                           info.type.storage_offset);
+      tensor._set_conj(info.type.is_conj);
+      tensor._set_neg(info.type.is_neg);
       if (info.requires_grad && info.is_leaf) tensor.unsafeGetTensorImpl()->set_requires_grad(true);
     }
     if (!info.view_of && info.requires_grad && !info.is_leaf)

@@ -14,7 +14,7 @@ class CountingAllocatorTest : public ::testing::Test {
  protected:
   CountingAllocatorTest() { install_counting_allocator(); }
 
-  MemoryAccount& account_ = *new MemoryAccount;  // must outlive its blocks
+  MemoryAccount& account_ = open_memory_account();
 };
 
 TEST_F(CountingAllocatorTest, CountsLiveAndPeak) {
@@ -34,7 +34,7 @@ TEST_F(CountingAllocatorTest, CountsLiveAndPeak) {
 }
 
 TEST_F(CountingAllocatorTest, ChargesTheAccountThatWasOpenAtAllocation) {
-  MemoryAccount& other = *new MemoryAccount;
+  MemoryAccount& other = open_memory_account();
   at::Tensor a;
   {
     const ChargeTo charge(account_);

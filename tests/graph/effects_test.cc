@@ -31,6 +31,7 @@ TEST(Effects, AreWrittenInWords) {
   EXPECT_EQ(to_text(Effect(AdvanceVersion{{4}, 2})), "%4: version +2");
   EXPECT_EQ(to_text(Effect(JoinHistory{{4}, MutatedInput{{1}}})),
             "%4: the call is its history, as mutated(1)");
+  EXPECT_EQ(to_text(Effect(HoldHistory{{4}})), "%4: has a history until it is written");
   EXPECT_EQ(to_text(Effect(RefreshHistory{{4}})), "%4: takes its base's history");
   EXPECT_EQ(to_text(Effect(TakeStrided{{1}, {2}, testing::contiguous_type(at::kFloat, {2})})),
             "%2 = strided view of %1: f32[2]{1}");
