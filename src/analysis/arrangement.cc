@@ -60,7 +60,7 @@ class Arranger {
       for (uint32_t k = 0; k < i; ++k) {
         if (!is_there(i) || !is_there(k) || inputs_[i].storage != inputs_[k].storage) continue;
         if (units.find(i) == units.find(k)) continue;
-        if (takes_offsets_ && any_written) {
+        if ((takes_offsets_ && any_written) || is_taken_whole(i) || is_taken_whole(k)) {
           units.unite(i, k);
         } else if ((is_written(i) || is_written(k)) && overlaps(inputs_[i].type, inputs_[k].type)) {
           units.unite(i, k);
@@ -82,6 +82,11 @@ class Arranger {
       if (arrangement_.inputs[k].view_of == i && writes_[k].data) return true;
     }
     return false;
+  }
+
+  /// Whether the memory that it lies in is written back as a whole.
+  bool is_taken_whole(uint32_t i) const {
+    return writes_[i].storage || (is_written(i) && overlaps_itself(inputs_[i].type));
   }
 
   void find_families() {

@@ -10,6 +10,7 @@
 
 #include "capture/keys.h"
 #include "capture/trace_tensor.h"
+#include "capture/written_layout.h"
 #include "graph/call.h"
 #include "graph/overlap.h"
 #include "ops/memory_variant.h"
@@ -69,7 +70,9 @@ struct InPlaceWrite final : c10::OperatorKernel {
         return;
       }
     }
+    const WrittenLayouts layouts(op, *stack);
     usual_.callBoxed(op, keys, stack);
+    layouts.keep();
   }
 
  private:

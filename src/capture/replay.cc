@@ -48,7 +48,7 @@ class JointReplay {
         meta_(meta),
         tracer_(Tracer::Keep::Nodes),
         takes_offsets_(takes_offsets(recording)),
-        base_storages_(meta.bases.size()) {
+        bases_(meta.bases.size()) {
     for (const Effect& effect : meta.effects) {
       if (const auto* join = std::get_if<JoinHistory>(&effect)) joins_.push_back(join);
     }
@@ -127,7 +127,7 @@ class JointReplay {
   void keep_histories(uint32_t op) {
     for (size_t b = 0; b < meta_.bases.size(); ++b) {
       if (meta_.bases[b].after_op == op)
-        base_storages_[b] = values_[meta_.bases[b].value.index].storage();
+        bases_[b] = memory_view(values_[meta_.bases[b].value.index]);
     }
     for (; next_join_ < joins_.size() && joins_[next_join_]->after_op == op; ++next_join_) {
       const at::Tensor& tensor = tensor_of(joins_[next_join_]->as);
@@ -174,7 +174,7 @@ class JointReplay {
   std::optional<ValueId> output_value(const OutputRole& role) const {
     // A base may have been given another storage since.
     if (const auto* base = std::get_if<IntermediateBase>(&role))
-      return traced_memory(base_storages_[base->base.index]);
+      return traced_value(bases_[base->base.index]);
     const at::Tensor& tensor = tensor_of(*differentiable_of(role));
     return std::holds_alternative<UserOutput>(role) ? traced_value(tensor)
                                                     : traced_memory(tensor.storage());
@@ -262,7 +262,7 @@ class JointReplay {
     if (says("modified by an inplace operation") || says("detached in-place")) return true;
     return says("returned an invalid gradient") &&
            std::ranges::any_of(recording_.inputs, [](const RecordedInput& input) {
-             return input.seen.storage_changed;
+             return input.seen.storage_changed && !input.seen.is_view;
            });
   }
 
@@ -333,9 +333,9 @@ class JointReplay {
   const ViewAndMutationMeta& meta_;
   Tracer tracer_;
   bool takes_offsets_;
-  std::vector<c10::Storage> base_storages_;  // by BaseIndex: the storage that it was made in
-  std::vector<at::Tensor> values_;           // by the recording's values
-  std::vector<const JoinHistory*> joins_;    // in order
+  std::vector<MemoryView> bases_;          // by BaseIndex: where it was made
+  std::vector<at::Tensor> values_;         // by the recording's values
+  std::vector<const JoinHistory*> joins_;  // in order
   size_t next_join_ = 0;
   std::vector<std::pair<Differentiable, History>> joined_;
   std::exception_ptr gradient_error_;

@@ -82,12 +82,40 @@ std::optional<ValueId> traced_value(const at::Tensor& wrapper) {
   return traced->value();
 }
 
-ValueId traced_memory(const c10::Storage& storage) {
-  auto& memory = functional_storage(storage);
-  memory.apply_updates();
-  const TraceTensorImpl* traced = as_trace_tensor(memory.base());
+namespace {
+
+ValueId value_in_memory(const at::Tensor& memory) {
+  const TraceTensorImpl* traced = as_trace_tensor(memory);
   TORCH_INTERNAL_ASSERT(traced, "a memory of the trace holds no traced value");
   return traced->value();
+}
+
+/// The tensor that owns the memory, pending writes applied.
+const at::Tensor& owner_of(const c10::Storage& storage) {
+  auto& memory = functional_storage(storage);
+  memory.apply_updates();
+  return memory.base();
+}
+
+}  // namespace
+
+ValueId traced_memory(const c10::Storage& storage) { return value_in_memory(owner_of(storage)); }
+
+MemoryView memory_view(const at::Tensor& wrapper) {
+  at::functionalization::impl::sync(wrapper);
+  MemoryView view{.storage = wrapper.storage(), .type = type_of(wrapper)};
+  view.offset = offset_between(type_of(owner_of(view.storage)), view.type);
+  return view;
+}
+
+ValueId traced_value(const MemoryView& view) {
+  const at::Tensor& owner = owner_of(view.storage);
+  TensorType type = view.type;
+  type.storage_offset = owner.storage_offset();
+  if (view.offset == 0 && type == type_of(owner)) return value_in_memory(owner);
+  at::AutoDispatchBelowADInplaceOrView below_autograd;
+  at::AutoDispatchSkipFunctionalize below;
+  return value_in_memory(alias_of(owner, view.type, view.offset));
 }
 
 }  // namespace foregrad

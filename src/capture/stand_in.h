@@ -36,4 +36,15 @@ std::optional<ValueId> traced_value(const at::Tensor& wrapper);
 /// pending writes applied.
 ValueId traced_memory(const c10::Storage& storage);
 
+/// How a tensor lies in the memory that wrappers share.
+struct MemoryView {
+  c10::Storage storage;
+  TensorType type;
+  int64_t offset = 0;  // from the first element of the tensor that owns the memory
+};
+/// Returns how a wrapper lies in its memory now.
+MemoryView memory_view(const at::Tensor& wrapper);
+/// Returns the graph's value of what lies there, pending writes applied.
+ValueId traced_value(const MemoryView& view);
+
 }  // namespace foregrad
