@@ -40,15 +40,6 @@ std::string text(const at::Tensor& tensor) {
         text<[](const at::Tensor& t) { return expression; }>       \
   }
 
-/// The strides that say where an element lies: those of dimensions with more than one.
-std::vector<int64_t> meant_strides(const at::Tensor& tensor) {
-  std::vector<int64_t> strides = tensor.strides().vec();
-  for (size_t d = 0; d < strides.size(); ++d) {
-    if (tensor.numel() == 0 || tensor.size(static_cast<int64_t>(d)) == 1) strides[d] = 0;
-  }
-  return strides;
-}
-
 const Fact kFacts[] = {
     FACT("type", t.scalar_type()),
     FACT("sizes", t.sizes()),
@@ -56,12 +47,13 @@ const Fact kFacts[] = {
     FACT("is_leaf", t.is_leaf()),
 };
 
-const Fact kConj = FACT("is_conj", t.is_conj());
-const Fact kNeg = FACT("is_neg", t.is_neg());
-const Fact kStrides = FACT("strides", t.strides());
-const Fact kGradientStrides = FACT("strides", meant_strides(t));
-
 // The rest is no matter for gradients.
+const Fact kLayoutFacts[] = {
+    FACT("strides", t.strides()),
+    FACT("is_conj", t.is_conj()),
+    FACT("is_neg", t.is_neg()),
+};
+
 const Fact kOffset = FACT("storage offset", t.storage_offset());
 const Fact kWeakFacts[] = {
     FACT("is_view", t.is_view()),
@@ -169,10 +161,9 @@ std::optional<Difference> compare_role(const Seen& eager, const Seen& compiled) 
   for (const Fact& fact : kFacts) {
     if (auto difference = compare_fact(fact, eager, compiled)) return difference;
   }
-  const std::vector<const Fact*> layout =
-      eager.are_gradients ? std::vector{&kGradientStrides} : std::vector{&kStrides, &kConj, &kNeg};
-  for (const Fact* fact : layout) {
-    if (auto difference = compare_fact(*fact, eager, compiled)) return difference;
+  for (const Fact& fact : kLayoutFacts) {
+    if (eager.are_gradients) break;
+    if (auto difference = compare_fact(fact, eager, compiled)) return difference;
   }
   for (size_t i = 0; i < eager.tensors.size(); ++i) {
     const at::Tensor& a = eager.tensors[i];

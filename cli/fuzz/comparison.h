@@ -24,9 +24,10 @@ struct Difference {
 struct Seen {
   std::string role;  // `an output`
   Tensors tensors;
-  /// Gradients may share memory with each other, and autograd may have added into them in place:
-  /// neither is compared. Their elements may differ by eight units in the last place of the
-  /// largest, since the order of sums is not defined.
+  /// Gradients may share memory with each other, autograd may have added into them in place, and
+  /// its formulas work in place on plain tensors alone: memory, strides and lazy bits are not
+  /// compared. Their elements may differ by eight units in the last place of the largest, since the
+  /// order of sums is not defined.
   bool are_gradients = false;
 };
 

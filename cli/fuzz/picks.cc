@@ -192,9 +192,16 @@ bool pick_expansion(Random& random, const at::Tensor& operand, Parameters& param
 
 bool pick_strides(Random& random, const at::Tensor& operand, Parameters& parameters) {
   const auto bytes = static_cast<int64_t>(operand.storage().nbytes());
+  int64_t first = 0;
   int64_t last = bytes / operand.element_size() - 1;  // the last element that may be reached
-  if (last < 0) return false;
-  const int64_t offset = random.between(0, last);
+  if (operand.requires_grad() && operand.is_view()) {
+    // Autograd does not follow elements that are not the operand's.
+    if (!operand.is_non_overlapping_and_dense()) return false;
+    first = operand.storage_offset();
+    last = first + operand.numel() - 1;
+  }
+  if (last < first) return false;
+  const int64_t offset = random.between(first, last);
   last -= offset;
   for (int64_t dim = random.between(1, 2); dim > 0; --dim) {
     const int64_t stride = random.one_of({0, 1, 1, 2, 2, 3});

@@ -43,7 +43,7 @@ const Operations& view_operations() {
       METADATA(1, pick_nothing, x[0].squeeze_()),
       METADATA(1, pick_new_dim, x[0].unsqueeze_(n[0])),
       METADATA(1, pick_strides, x[0].as_strided_(shape, steps, n[0])),
-      METADATA(2, pick_nothing, x[0].set_(x[1])),
+      METADATA(2, pick_nothing, x[0].set_(x[1].to(x[0].scalar_type()))),
       METADATA(1, pick_smaller_shape, x[0].resize_(shape)),
       METADATA(1, pick_nothing, x[0].detach_()),
       METADATA(1, pick_flag, x[0].requires_grad_(n[0] != 0)),

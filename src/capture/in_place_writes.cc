@@ -43,6 +43,8 @@ bool is_at_stake(const c10::OperatorHandle& op, const at::Tensor& wrapper,
                  const torch::jit::Stack& arguments) {
   const at::Tensor& self = arguments[0].toTensor();
   if (is_random(op) && !self.is_contiguous()) return true;
+  // The functional operator may give numbers of them.
+  if (self.scalar_type() == at::kBool && !is_pointwise(op)) return true;
   if (lies_in_overlap(wrapper)) return true;
   bool result = false;
   for (size_t i = 1; i < arguments.size(); ++i) {

@@ -188,8 +188,12 @@ void InputTable::note_views(const RecordedOp& op) {
       const auto origin = origins_.find(argument.index);
       if (origin == origins_.end()) return;
       const size_t input = origin->second;
-      for_each_value(op.results[pair.result],
-                     [&](ValueId result) { origins_.try_emplace(result.index, input); });
+      for_each_value(op.results[pair.result], [&](ValueId result) {
+        // What may be a view may be a copy too.
+        const auto& tensors = values_.tensors();
+        if (tensors[result.index].is_alias_of(tensors[argument.index]))
+          origins_.try_emplace(result.index, input);
+      });
     });
   }
 }

@@ -31,6 +31,21 @@ namespace functional = at::functionalization::impl;
 
 bool has_history(const at::Tensor& root) { return root.requires_grad() && !root.is_leaf(); }
 
+/// Eager's backward throws in ways of its own for a view that was made without grad mode, of a
+/// tensor that requires grad, and is used with it: it is a leaf that nobody sees.
+void refuse_untracked_view(const at::Tensor& tensor, const c10::OperatorHandle& op) {
+  if (!c10::GradMode::is_enabled() || !tensor.is_view() || !tensor.requires_grad() ||
+      !tensor.is_leaf())
+    return;
+  if (torch::autograd::impl::get_view_autograd_meta(tensor)->get_creation_meta() !=
+      torch::autograd::CreationMeta::NO_GRAD_MODE)
+    return;
+  throw Refusal(
+      fmt::format("`{}`: it takes a view `{}` that was made without grad mode of a tensor that "
+                  "requires grad. Expected one that is made with grad mode, or detached.",
+                  operator_text(op), to_text(type_of(tensor))));
+}
+
 }  // namespace
 
 /// The recording under construction.
@@ -177,6 +192,7 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
     for_each_tensor(stack[i], [&](const at::Tensor& tensor) {
       if (!tensor.defined() || !functional::isFunctionalTensor(tensor)) return;
       note_flag(tensor);
+      refuse_untracked_view(tensor, op);
       fold_history(recorded.history, tensor);
     });
     if (!is_written(op, i - begin)) continue;

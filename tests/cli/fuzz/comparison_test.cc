@@ -55,12 +55,8 @@ TEST(FuzzComparison, ElementsAreBitsButNanIsNan) {
   EXPECT_TRUE(has_same_elements(wide.t(), wide.t().contiguous()));
 }
 
-TEST(FuzzComparison, StridesOfGradientsCountWhereTheyAreMeant) {
-  const at::Tensor x = at::ones({1, 2});
-  const at::Tensor other = x.as_strided({1, 2}, {7, 1});
-  EXPECT_EQ(kind_of(x, other, true), "none");
-  EXPECT_EQ(kind_of(x, other), "strides of it");
-  EXPECT_EQ(kind_of(at::ones({2, 2}), at::ones({2, 2}).t(), true), "strides of it");
+TEST(FuzzComparison, StridesOfGradientsAreNotCompared) {
+  EXPECT_EQ(kind_of(at::ones({2, 2}), at::ones({2, 2}).t(), true), "none");
 }
 
 TEST(FuzzComparison, GradientsMayDifferInTheLastPlaces) {
