@@ -1,4 +1,4 @@
-// `make bench`: compile times and call times, then two short tables. Takes Google Benchmark's
+// `make bench`: compile times and call times, then three short tables. Takes Google Benchmark's
 // options.
 #include <foregrad/compile.h>
 

@@ -37,4 +37,15 @@ at::Tensor pointwise_rounds(at::Tensor x, const at::Tensor& y) {
   return x;
 }
 
+std::vector<at::Tensor> sums(const std::vector<at::Tensor>& x) {
+  std::vector<at::Tensor> results;
+  for (const at::Tensor& tensor : x) results.push_back(tensor + 1);
+  return results;
+}
+
+std::vector<at::Tensor> written_sums(const std::vector<at::Tensor>& x) {
+  for (const at::Tensor& tensor : x) tensor.add_(1);
+  return {};
+}
+
 }  // namespace foregrad::bench

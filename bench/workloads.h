@@ -31,4 +31,9 @@ struct LayerChainInputs {
 /// Three rounds of `x = sin(x) * y + sigmoid(x - y) * tanh(y)`: 21 pointwise operators.
 at::Tensor pointwise_rounds(at::Tensor x, const at::Tensor& y);
 
+/// Adds one to each argument: gives the sums.
+std::vector<at::Tensor> sums(const std::vector<at::Tensor>& x);
+/// The same, written to the arguments.
+std::vector<at::Tensor> written_sums(const std::vector<at::Tensor>& x);
+
 }  // namespace foregrad::bench

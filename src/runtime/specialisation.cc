@@ -136,7 +136,7 @@ std::vector<at::Tensor> Specialisation::run(std::span<const at::Tensor* const> a
   torch::autograd::edge_list edges = early_edges(inputs);
   const StorageResizes resizes(meta, inputs);
   resizes.grow();
-  std::vector<at::Tensor> slots = inputs;
+  std::vector<at::Tensor>& slots = inputs;  // inputs are the first slots
   slots.resize(std::max<size_t>(meta.slot_count, inputs.size()));
   std::vector<at::Tensor> outputs(meta.outputs.size());
   for (size_t i = 0; i < results.size(); ++i) {
