@@ -108,7 +108,8 @@ bool are_close(const at::Tensor& a, const at::Tensor& b) {
   const double epsilon = a.scalar_type() == at::kDouble     ? 0x1p-52
                          : a.scalar_type() == at::kBFloat16 ? 0x1p-8
                                                             : 0x1p-23;
-  const double largest = a.detach().abs().nan_to_num(0, 0, 0).max().item<double>();
+  // What is summed is of the order of 1, though it may cancel.
+  const double largest = std::max(a.detach().abs().nan_to_num(0, 0, 0).max().item<double>(), 1.0);
   return at::allclose(a.detach(), b.detach(), 8 * epsilon, 8 * epsilon * largest, true);
 }
 

@@ -160,8 +160,9 @@ std::vector<InputWrites> writes_of(const Recording& recording) {
     if (std::holds_alternative<ViewBase>(input.role) || std::holds_alternative<Memory>(input.role))
       break;
     // Autograd takes a view from its base again after a write, by the sizes that it has then.
-    const bool is_other_view = input.seen.is_view && input.seen.requires_grad_after &&
-                               input.seen.before != input.seen.after;
+    const bool is_other_view =
+        input.seen.is_view && input.seen.requires_grad_after &&
+        (input.seen.before != input.seen.after || input.seen.storage_changed);
     writes.push_back({.data = input.seen.data_mutated,
                       .history = !input.seen.same_history || is_other_view,
                       .storage = input.seen.storage_changed});

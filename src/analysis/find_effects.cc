@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 
 #include "graph/refusal.h"
@@ -49,7 +50,12 @@ class Finder {
 
   FoundEffects run(const std::vector<ValueId>& wanted) {
     for (const ValueId value : wanted) is_visible_[value.index] = true;
-    for (uint32_t i = static_cast<uint32_t>(recording_.ops.size()); i-- > 0;) look_at(i);
+    // Until nothing more is found: what is visible only by an earlier operator may be changed by a
+    // later one.
+    for (auto before = is_visible_;; before = is_visible_) {
+      for (uint32_t i = static_cast<uint32_t>(recording_.ops.size()); i-- > 0;) look_at(i);
+      if (is_visible_ == before) break;
+    }
     find_rewrites();
     found_.slot_count = static_cast<uint32_t>(recording_.inputs.size());
     for (uint32_t i = 0; i < recording_.inputs.size(); ++i)
@@ -116,7 +122,7 @@ class Finder {
       for (const RecordedWrite& write : recording_.ops[i].writes) {
         if (!write.rewritten) continue;
         Rewrite& rewrite = rewrites_[write.rewritten->index];
-        rewrite.op = i;
+        if (std::exchange(rewrite.op, i) != i) rewrite.through.clear();
         rewrite.has_history = write.has_history;
         if (write.value != *write.rewritten) add_once(rewrite.through, write.value);
       }

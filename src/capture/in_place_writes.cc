@@ -43,7 +43,9 @@ bool is_at_stake(const c10::OperatorHandle& op, const at::Tensor& wrapper,
                  const torch::jit::Stack& arguments) {
   const at::Tensor& self = arguments[0].toTensor();
   if (is_random(op) && !self.is_contiguous()) return true;
-  // The functional operator may give numbers of them.
+  // How products are rounded depends on the loop that the layout allows.
+  if (self.is_complex() && !self.is_non_overlapping_and_dense()) return true;
+  // The functional operator may give numbers of truth values.
   if (self.scalar_type() == at::kBool && !is_pointwise(op)) return true;
   if (lies_in_overlap(wrapper)) return true;
   bool result = false;

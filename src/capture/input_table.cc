@@ -20,6 +20,14 @@ namespace functional = at::functionalization::impl;
 
 namespace {
 
+/// Whether autograd knows the same of its views. A leaf that no longer requires grad is no more than
+/// that: views that were taken before keep their history.
+bool keeps_history(const at::Tensor& tensor, const torch::autograd::Edge& edge) {
+  if (history_of(tensor) == edge) return true;
+  return !tensor.requires_grad() && edge.is_valid() &&
+         torch::autograd::impl::try_get_grad_accumulator(tensor) == edge.function;
+}
+
 uint8_t creation_meta_of(const at::Tensor& view) {
   return static_cast<uint8_t>(
       torch::autograd::impl::get_view_autograd_meta(view)->get_creation_meta());
@@ -236,7 +244,7 @@ InputObservation InputTable::observe(const Input& input) {
                         .is_view = is_real && input.real.is_view(),
                         .data_mutated = input.is_written,
                         .storage_changed = input.storage_changed,
-                        .same_history = !is_real || history_of(root.stand_in) == root.edge,
+                        .same_history = !is_real || keeps_history(root.stand_in, root.edge),
                         .version_advance = static_cast<uint32_t>(now._version()),
                         .counter = values_.counter_of(now),
                         .storage_before = storage_number(input.first_storage),

@@ -231,10 +231,15 @@ class JointReplay {
     for (uint32_t i = 0; i < edges_.size(); ++i) {
       // `requires_grad_` in the function makes it a leaf to the operators that follow.
       const RecordedInput& input = recording_.inputs[i];
+      const at::Tensor& tensor = values_[input.value.index];
       // One that is given another storage gets another accumulator.
       const bool is_late = !edges_[i].is_valid() || input.seen.storage_changed;
-      if (is_late && input.seen.requires_grad_after && input.seen.is_leaf_after && !input.view_of)
-        edges_[i] = torch::autograd::impl::gradient_edge(values_[input.value.index]);
+      if (!is_late || input.view_of) continue;
+      if (input.seen.requires_grad_after && input.seen.is_leaf_after) {
+        edges_[i] = torch::autograd::impl::gradient_edge(tensor);
+      } else if (input.seen.requires_grad_before && input.seen.is_leaf) {
+        edges_[i] = {torch::autograd::impl::try_get_grad_accumulator(tensor), 0};
+      }
     }
     for (const auto& edge : edges_) {
       if (edge.is_valid()) wanted.push_back(edge);

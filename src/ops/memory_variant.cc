@@ -36,21 +36,24 @@ class Move {
     to_ = bytes.clone().storage();
   }
 
+  /// Whether the tensor lies in the memory. Another part of one storage may be an input of its own.
   bool moves(const at::Tensor& tensor) const {
-    return tensor.defined() && tensor.storage().is_alias_of(from_);
+    if (!tensor.defined() || !tensor.storage().is_alias_of(from_)) return false;
+    const ByteExtent extent = extent_of(type_of(tensor));
+    return extent.begin < extent_.end && extent.end > extent_.begin;
   }
   at::Tensor operator()(const at::Tensor& tensor) const {
     const TensorType type = type_of(tensor);
     const ByteExtent extent = extent_of(type);
     const auto item = static_cast<int64_t>(tensor.element_size());
-    TORCH_CHECK(tensor.numel() == 0 || (extent.begin >= extent_.begin && extent.end <= extent_.end),
-                "a tensor `", to_text(type), "` lies outside of the memory that is written");
+    TORCH_CHECK(extent.begin >= extent_.begin && extent.end <= extent_.end, "a tensor `",
+                to_text(type), "` lies outside of the memory that is written");
     TORCH_CHECK((extent.begin - extent_.begin) % item == 0, "a tensor `", to_text(type),
                 "` begins between elements of the memory that is written");
     at::Tensor moved = at::empty({0}, tensor.options());
     moved.unsafeGetTensorImpl()->set_storage_keep_dtype(to_);
-    moved.unsafeGetTensorImpl()->set_sizes_and_strides(
-        type.sizes, type.strides, tensor.numel() == 0 ? 0 : (extent.begin - extent_.begin) / item);
+    moved.unsafeGetTensorImpl()->set_sizes_and_strides(type.sizes, type.strides,
+                                                       (extent.begin - extent_.begin) / item);
     moved._set_conj(type.is_conj);
     moved._set_neg(type.is_neg);
     return moved;

@@ -18,7 +18,7 @@ namespace foregrad {
 /// Returns the memory variant of an operator that writes its first argument, one tensor, and no
 /// other; nothing for other operators. Defined once in a process, for all operators at once, by the
 /// first call. Calling it throws what the in-place operator throws, and `c10::Error` if a tensor
-/// lies in part outside of the memory.
+/// lies in part in the memory.
 std::optional<c10::OperatorHandle> memory_variant(const c10::OperatorHandle& op);
 
 /// Whether the operator is one.

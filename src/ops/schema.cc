@@ -39,6 +39,7 @@ struct OpFacts {
   bool pure = false;
   bool cuts_history = false;
   bool checks_alignment = false;
+  bool checks_values = false;
   bool pointwise = false;
   std::vector<bool> written;  // by argument
   std::vector<AliasPair> view_aliases;
@@ -158,6 +159,11 @@ OpFacts read_facts(const c10::OperatorHandle& op) {
       !facts.effects && !row.gives_uninitialised && !op.hasTag(at::Tag::nondeterministic_bitwise);
   facts.cuts_history = row.cuts_history;
   facts.checks_alignment = row.checks_alignment;
+  facts.checks_values = std::ranges::any_of(arguments, [](const c10::Argument& argument) {
+    const std::string& name = argument.name();
+    return holds_tensors(*argument.real_type()) &&
+           (name == "index" || name == "indices" || name == "target");
+  });
   facts.pointwise = op.hasTag(at::Tag::pointwise);
   facts.in_place = find_in_place_variant(op, facts.mutating);
   return facts;
@@ -301,6 +307,8 @@ bool is_random(const c10::OperatorHandle& op) { return facts_of(op).random; }
 bool has_effects(const c10::OperatorHandle& op) { return facts_of(op).effects; }
 
 bool is_pure(const c10::OperatorHandle& op) { return facts_of(op).pure; }
+
+bool checks_values(const c10::OperatorHandle& op) { return facts_of(op).checks_values; }
 
 bool checks_alignment(const c10::OperatorHandle& op) { return facts_of(op).checks_alignment; }
 

@@ -57,6 +57,10 @@ bool has_effects(const c10::OperatorHandle& op);
 /// only the schema of a user's library describes count as pure if their schema writes nothing.
 bool is_pure(const c10::OperatorHandle& op);
 
+/// Whether it may throw for what its arguments hold: one of them has the name of indices into
+/// another.
+bool checks_values(const c10::OperatorHandle& op);
+
 /// Whether it throws for some offsets of its argument into the storage: it sees the elements as
 /// wider ones.
 bool checks_alignment(const c10::OperatorHandle& op);

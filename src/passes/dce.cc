@@ -18,7 +18,8 @@ std::vector<bool> find_read(const Graph& graph, bool forward_too) {
   std::vector<bool> stays(graph.nodes.size());
   for (size_t i = graph.nodes.size(); i-- > 0;) {
     const Node& node = graph.nodes[i];
-    bool needed = has_effects(node.op) || (node.phase == Phase::Forward && !forward_too);
+    bool needed = has_effects(node.op) ||
+                  (node.phase == Phase::Forward && (!forward_too || checks_values(node.op)));
     for_each_definition(node, [&](ValueId value) { needed = needed || is_read[value.index]; });
     if (!needed) continue;
     stays[i] = true;

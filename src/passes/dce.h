@@ -9,7 +9,8 @@
 namespace foregrad {
 
 /// Removes nodes whose results nothing reads. Nodes with effects stay, and what they read: eager
-/// draws random numbers and runs checks whether or not anything reads the results.
+/// draws random numbers and runs checks whether or not anything reads the results. So do forward
+/// nodes that check what their arguments hold.
 /// Runs at any time; linear.
 Graph dce(Graph graph);
 

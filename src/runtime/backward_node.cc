@@ -70,7 +70,11 @@ torch::autograd::variable_list BackwardNode::apply(torch::autograd::variable_lis
   TangentLayout layout(tangent_count_);
   bool any = false;
   for (size_t i = 0; i < tangent_count_; ++i) {
-    if (tangents[i].defined()) layout[i] = c10::DimVector(tangents[i].strides());
+    if (tangents[i].defined()) {
+      // Those of one without elements mean nothing, and kernels may look at them.
+      layout[i] = tangents[i].numel() == 0 ? contiguous_strides(c10::DimVector(tangents[i].sizes()))
+                                           : c10::DimVector(tangents[i].strides());
+    }
     any |= tangents[i].defined();
   }
   if (!any) return torch::autograd::variable_list(num_outputs());

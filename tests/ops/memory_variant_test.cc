@@ -87,6 +87,14 @@ TEST(MemoryVariant, KnowsTypesOfMetaTensors) {
   EXPECT_FALSE(after.is_alias_of(memory));
 }
 
+TEST(MemoryVariant, LeavesOtherPartsOfTheStorageAlone) {
+  const at::Tensor storage = at::arange(8, at::kFloat);
+  const at::Tensor memory = storage.slice(0, 0, 3);
+  const at::Tensor other = storage.slice(0, 4, 7);
+  const at::Tensor after = call(find("aten::copy_", ""), {memory, memory, other, false});
+  EXPECT_TRUE(at::equal(after, other));
+}
+
 TEST(MemoryVariant, RefusesATensorThatReachesOutOfTheMemory) {
   const at::Tensor storage = at::zeros({8});
   const at::Tensor memory = storage.slice(0, 2, 4);

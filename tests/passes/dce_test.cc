@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/parser.h"
+#include "graph/printer.h"
 #include "passes/graph_check.h"
 #include "passes/random_graph.h"
 
@@ -88,6 +89,16 @@ TEST(Dce, KeepsBehaviourOfRandomGraphs) {
     removed += graph.nodes.size() - result.nodes.size();
   }
   EXPECT_GT(removed, 100u);
+}
+
+TEST(Dce, KeepsForwardNodesThatCheckIndices) {
+  constexpr std::string_view graph = R"(graph {
+  input %0: f32[2]{1} = user(0)
+  input %1: i64[2]{1} = user(1)
+  %2: f32[2]{1} = aten::gather(%0, dim=0, index=%1)
+  output %0 = output(0)
+})";
+  expect_pass(dce, graph, graph);
 }
 
 TEST(Dce, OfBackwardLeavesForwardNodes) {
