@@ -20,8 +20,8 @@ namespace functional = at::functionalization::impl;
 
 namespace {
 
-/// Whether autograd knows the same of its views. A leaf that no longer requires grad is no more than
-/// that: views that were taken before keep their history.
+/// Whether autograd knows the same of its views. A leaf that no longer requires grad is no more
+/// than that: views that were taken before keep their history.
 bool keeps_history(const at::Tensor& tensor, const torch::autograd::Edge& edge) {
   if (history_of(tensor) == edge) return true;
   return !tensor.requires_grad() && edge.is_valid() &&
