@@ -29,7 +29,7 @@ endfunction()
 # Two of them: loading all of libtorch takes 5 s a file, what most rooms' tests need 2 s.
 foregrad_test_pch(foregrad_test_support pch.h ${_foregrad_support})
 foregrad_test_pch(foregrad_test_torch pch_torch.h)
-set(_foregrad_narrow_folders graph ops analysis passes partition codegen)
+set(_foregrad_narrow_folders graph ops analysis passes partition codegen cli)
 
 # libtorch is not built with sanitizers: what it allocates and synchronises is not seen.
 set(_foregrad_test_environment "OMP_WAIT_POLICY=PASSIVE")

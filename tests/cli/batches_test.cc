@@ -1,7 +1,7 @@
 #include "cli/batches.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <set>
 #include <vector>
@@ -13,7 +13,7 @@ namespace {
 
 /// Ten pictures whose pixels are their labels, 0 to 9.
 LabelledImages ten_pictures() {
-  const at::Tensor labels = torch::arange(10);
+  const at::Tensor labels = at::arange(10);
   return {.images = labels.to(at::kFloat).view({10, 1, 1, 1}).expand({10, 1, 2, 2}).clone(),
           .labels = labels};
 }

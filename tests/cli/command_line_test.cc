@@ -1,8 +1,8 @@
 #include "cli/command_line.h"
 
+#include <ATen/ATen.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 #include <unistd.h>
 
 #include <cerrno>

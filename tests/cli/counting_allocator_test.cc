@@ -1,8 +1,8 @@
 #include "cli/counting_allocator.h"
 
+#include <ATen/ATen.h>
 #include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <cstdint>
 #include <thread>
@@ -77,7 +77,7 @@ TEST_F(CountingAllocatorTest, RefusesAbsurdSizes) {
 }
 
 TEST_F(CountingAllocatorTest, ClonesContents) {
-  const at::Tensor a = torch::arange(10);
+  const at::Tensor a = at::arange(10);
   const c10::DataPtr copy = c10::GetCPUAllocator()->clone(a.const_data_ptr(), 80);
   EXPECT_EQ(std::memcmp(copy.get(), a.const_data_ptr(), 80), 0);
 }

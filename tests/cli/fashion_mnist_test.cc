@@ -1,7 +1,7 @@
 #include "cli/fashion_mnist.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "expect_failure.h"
 #include "idx_files.h"
@@ -35,8 +35,7 @@ TEST_F(FashionMnistTest, ScalesAndNormalises) {
   EXPECT_EQ(data.train.images.sizes(), (at::IntArrayRef{12, 1, 28, 28}));
   EXPECT_EQ(data.train.images.scalar_type(), at::kFloat);
   EXPECT_NEAR(data.train.images.min().item<double>(), (51 / 255.0 - 0.2860) / 0.3530, 1e-6);
-  EXPECT_TRUE(
-      data.train.labels.equal(torch::tensor({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1}, at::kLong)));
+  EXPECT_TRUE(data.train.labels.equal(at::tensor({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1}, at::kLong)));
   EXPECT_EQ(data.test.count(), 3);
 }
 

@@ -1,7 +1,7 @@
 #include "cli/models.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "cli/learner.h"
 #include "expect_failure.h"

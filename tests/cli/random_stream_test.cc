@@ -1,7 +1,7 @@
 #include "cli/random_stream.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <stdexcept>
 

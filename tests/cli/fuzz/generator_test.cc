@@ -1,8 +1,8 @@
 #include "cli/fuzz/generator.h"
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "programs.h"
 

@@ -1,8 +1,8 @@
 #include "cli/fuzz/instruction_drawer.h"
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 namespace foregrad::cli::fuzz {
 namespace {

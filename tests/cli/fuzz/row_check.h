@@ -1,8 +1,8 @@
 // Runs rows of the table on operands that fit.
 #pragma once
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "cli/fuzz/operation.h"
 

@@ -1,9 +1,9 @@
 // A fuzzer that finds nothing may be blind: each wrong compiler here must be seen.
 #include "cli/fuzz/runner.h"
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <memory>
 

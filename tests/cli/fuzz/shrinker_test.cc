@@ -1,8 +1,8 @@
 #include "cli/fuzz/shrinker.h"
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "cli/fuzz/generator.h"
 #include "programs.h"
