@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "capture/keys.h"
+#include "capture/registration.h"
 #include "capture/trace_tensor.h"
 #include "capture/written_layout.h"
 #include "graph/call.h"
@@ -135,11 +136,7 @@ bool lies_in_overlap(const at::Tensor& wrapper) {
 
 void keep_in_place_writes() {
   static const auto* const handles = [] {
-    // libtorch has kernels for them, and warns of those that take their place.
-    struct Ignore final : c10::WarningHandler {
-      void process(const c10::Warning& /*warning*/) override {}
-    } ignore;
-    c10::WarningUtils::WarningHandlerGuard guard(&ignore);
+    const QuietRegistration quiet;
     return register_writes();
   }();
   static_cast<void>(handles);

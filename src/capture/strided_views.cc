@@ -11,6 +11,7 @@
 #include <memory>
 #include <utility>
 
+#include "capture/registration.h"
 #include "capture/trace_tensor.h"
 #include "graph/alias.h"
 #include "graph/overlap.h"
@@ -179,11 +180,7 @@ at::Tensor expand(const at::Tensor& self, at::IntArrayRef sizes, bool implicit) 
 
 void keep_strided_views() {
   static const auto* const library = [] {
-    // libtorch has kernels for them, and warns of those that take their place.
-    struct Ignore final : c10::WarningHandler {
-      void process(const c10::Warning& /*warning*/) override {}
-    } ignore;
-    c10::WarningUtils::WarningHandlerGuard guard(&ignore);
+    const QuietRegistration quiet;
     usual_resize = new UsualResize;
     auto* made = new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::Functionalize,
                                     __FILE__, __LINE__);

@@ -30,10 +30,6 @@ struct StridedViewFunc final : torch::autograd::ViewFunc {
   int64_t offset_;  // from the base's first element
 };
 
-}  // namespace
-
-namespace {
-
 void follow(const at::Tensor& view) {
   if (!view.defined() || !at::functionalization::impl::isFunctionalTensor(view)) return;
   const auto* meta = torch::autograd::impl::get_view_autograd_meta(view);
