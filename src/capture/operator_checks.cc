@@ -62,7 +62,7 @@ void check_overlap(const c10::OperatorHandle& op, const torch::jit::Stack& stack
     change_tensors(metas[i], [&](const at::Tensor& tensor) {
       if (!tensor.defined() || !functional::isFunctionalTensor(tensor)) return tensor;
       if (is_written(op, i)) is_at_stake |= lies_in_overlap(tensor);
-      const at::Tensor meta = meta_of(tensor);
+      at::Tensor meta = meta_of(tensor);
       (is_written(op, i) ? written : others).push_back(meta);
       return meta;
     });

@@ -89,8 +89,8 @@ void become(const at::Tensor& self, const at::Tensor& other) {
   self.unsafeGetTensorImpl()->shallow_copy_from(other.getIntrusivePtr());
 }
 
-const at::Tensor& as_strided_(const at::Tensor& self, at::IntArrayRef sizes,
-                              at::IntArrayRef strides, std::optional<int64_t> storage_offset) {
+const at::Tensor& stride_in_place(const at::Tensor& self, at::IntArrayRef sizes,
+                                  at::IntArrayRef strides, std::optional<int64_t> storage_offset) {
   if (functional::isFunctionalTensor(self)) {
     become(self, strided_view(self, sizes, strides, storage_offset));
   } else {
@@ -109,8 +109,8 @@ struct UsualResize {
 const UsualResize* usual_resize = nullptr;
 
 /// A tensor that has room stays in its memory.
-const at::Tensor& resize_(c10::DispatchKeySet keys, const at::Tensor& self, at::IntArrayRef sizes,
-                          std::optional<at::MemoryFormat> format) {
+const at::Tensor& resize_in_place(c10::DispatchKeySet keys, const at::Tensor& self,
+                                  at::IntArrayRef sizes, std::optional<at::MemoryFormat> format) {
   if (functional::isFunctionalTensor(self)) {
     functional::sync(self);
     if (self.sizes() == sizes && !format) return self;
@@ -133,7 +133,7 @@ const at::Tensor& resize_(c10::DispatchKeySet keys, const at::Tensor& self, at::
 }
 
 /// Views of the memory that the tensor lay in stay views of it, and may be written.
-at::Tensor& set_(at::Tensor& self, const at::Tensor& source) {
+at::Tensor& set_in_place(at::Tensor& self, const at::Tensor& source) {
   if (functional::isFunctionalTensor(self)) {
     TORCH_CHECK(functional::isFunctionalTensor(source) && source.dtype() == self.dtype(),
                 "set_: a tensor of a trace is given the storage of one that is not traced, or of "
@@ -185,10 +185,10 @@ void keep_strided_views() {
     auto* made = new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::Functionalize,
                                     __FILE__, __LINE__);
     made->impl("as_strided", as_strided);
-    made->impl("as_strided_", as_strided_);
+    made->impl("as_strided_", stride_in_place);
     made->impl("expand", expand);
-    made->impl("resize_", TORCH_FN(resize_));
-    made->impl("set_.source_Tensor", set_);
+    made->impl("resize_", TORCH_FN(resize_in_place));
+    made->impl("set_.source_Tensor", set_in_place);
     made->impl("unfold", unfold);
     return made;
   }();

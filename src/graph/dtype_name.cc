@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include <c10/util/Exception.h>
@@ -36,11 +37,10 @@ std::string dtype_name(at::ScalarType dtype) {
 }
 
 at::ScalarType dtype_from_name(std::string_view name) {
-  for (size_t i = 0; i < kDtypeNames.size(); ++i) {
-    if (kDtypeNames[i] == name) return static_cast<at::ScalarType>(i);
-  }
-  TORCH_CHECK(false, "expected a dtype (", fmt::format("{}", fmt::join(kDtypeNames, ", ")),
-              "), got `", name, "`");
+  const auto* found = std::ranges::find(kDtypeNames, name);
+  TORCH_CHECK(found != kDtypeNames.end(), "expected a dtype (",
+              fmt::format("{}", fmt::join(kDtypeNames, ", ")), "), got `", name, "`");
+  return static_cast<at::ScalarType>(found - kDtypeNames.begin());
 }
 
 }  // namespace foregrad
