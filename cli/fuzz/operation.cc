@@ -2,6 +2,7 @@
 
 #include <c10/util/Exception.h>
 
+#include <algorithm>
 #include <array>
 
 namespace foregrad::cli::fuzz {
@@ -39,11 +40,12 @@ const Operation& draw_operation(Random& random, Category category) {
   int64_t total = 0;
   for (const Operation* row : rows) total += row->weight;
   int64_t chosen = random.below(total);
-  for (const Operation* row : rows) {
+  const auto found = std::ranges::find_if(rows, [&](const Operation* row) {
     chosen -= row->weight;
-    if (chosen < 0) return *row;
-  }
-  TORCH_INTERNAL_ASSERT(false, "weights do not sum up");
+    return chosen < 0;
+  });
+  TORCH_INTERNAL_ASSERT(found != rows.end(), "weights do not sum up");
+  return **found;
 }
 
 }  // namespace foregrad::cli::fuzz

@@ -101,19 +101,16 @@ std::string write(const c10::IValue& literal, const c10::Type* type,
   if (literal.isDevice()) return literal.toDevice().str();
   if (literal.isGenerator()) return generator_to_text(literal.toGenerator(), generators);
   if (literal.isTensor()) return constant_to_text(literal.toTensor());
-  if (literal.isList()) {
-    std::string text = "[";
-    for (const c10::IValue& entry : literal.toListRef()) {
-      if (text.size() > 1) text += ", ";
-      text += write(entry, element_type(type), generators);
-    }
-    return text + "]";
-  }
-  TORCH_CHECK(false,
+  TORCH_CHECK(literal.isList(),
               "graph text: expected a number, a string, a device, a generator, a constant tensor "
-              "or a list of "
-              "these as a literal, got a `",
+              "or a list of these as a literal, got a `",
               literal.tagKind(), "`");
+  std::string text = "[";
+  for (const c10::IValue& entry : literal.toListRef()) {
+    if (text.size() > 1) text += ", ";
+    text += write(entry, element_type(type), generators);
+  }
+  return text + "]";
 }
 
 bool doubles_equal(double left, double right) {
