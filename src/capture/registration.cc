@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "capture/in_place_writes.h"
 #include "capture/keys.h"
 #include "capture/recorder.h"
 #include "capture/trace_handler.h"
@@ -100,7 +101,10 @@ const size_t kRegisteredAtLoad = registrations().catch_up();
 
 }  // namespace
 
-size_t registered_operators() { return registrations().catch_up(); }
+size_t registered_operators() {
+  keep_in_place_writes();  // defines operators
+  return registrations().catch_up();
+}
 
 TORCH_LIBRARY_IMPL(_, DeferredInit, library) {
   library.fallback(torch::CppFunction::makeFromBoxedFunction<&handle_front_operator>());

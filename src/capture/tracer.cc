@@ -1,6 +1,5 @@
 #include "capture/tracer.h"
 
-#include "capture/in_place_writes.h"
 #include "capture/registration.h"
 #include "capture/strided_views.h"
 #include "capture/trace_tensor.h"
@@ -19,8 +18,6 @@ TensorType traced_type_of(const at::Tensor& meta) {
 }  // namespace
 
 Tracer::Tracer(Keep keep) : keeps_nodes_(keep == Keep::Nodes) {
-  // Before the handlers of the trace are registered: it defines operators.
-  keep_in_place_writes();
   // Naming it here keeps the handlers in a program that links this library statically.
   TORCH_INTERNAL_ASSERT(registered_operators() > 0, "the trace key has no handlers");
   keep_undeclared_writes();
