@@ -22,6 +22,8 @@ RIGHT = {
     "src/ops/table.h": "#pragma once\n#include \"graph/graph.h\"\n",
     "src/ops/schema.cc": "auto composite = c10::DispatchKey::CompositeImplicitAutograd;  // on the list of exceptions\n",
     "tests/ops/schema_test.cc": "",
+    "src/ops/memory_variant.cc": "auto all = c10::DispatchKey::CompositeExplicitAutograd;  // on the list too\n",
+    "tests/ops/memory_variant_test.cc": "",
     "src/capture/README.md": "",
     "src/capture/keys.h": "#pragma once\n#include <c10/core/DispatchKey.h>\nusing c10::DispatchKey;\n",
     "src/codegen/llvm/jit.h": "#pragma once\n#include <llvm/IR/IRBuilder.h>\n",
