@@ -77,7 +77,7 @@ void show_all(std::ostream& out, const Prepared& prepared, const Tensors& output
 }
 
 at::Tensor tangent(const at::Tensor& output, char kind) {
-  if (kind == 'e') return at::full({}, 0.5, output.options()).expand(output.sizes());
+  if (kind == 'e' && output.numel() > 0) return at::full({}, 0.5, output.options()).expand(output.sizes());
   if (kind == 'v')
     return (at::arange(output.numel()) % 5 - 2).div(4).to(output.options()).view(output.sizes());
   return at::ones_like(output, output.options().memory_format(at::MemoryFormat::Contiguous));

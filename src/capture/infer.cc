@@ -32,8 +32,11 @@ at::Tensor zeros_of(const at::Tensor& meta) {
   TensorType type = type_of(meta);
   type.storage_offset = offset;
   const int64_t item = static_cast<int64_t>(meta.element_size());
-  return at::zeros({extent_of(type).end / item}, meta.options().device(c10::kCPU))
-      .as_strided(type.sizes, type.strides, offset);
+  at::Tensor zeros = at::zeros({extent_of(type).end / item}, meta.options().device(c10::kCPU))
+                         .as_strided(type.sizes, type.strides, offset);
+  zeros._set_conj(type.is_conj);
+  zeros._set_neg(type.is_neg);
+  return zeros;
 }
 
 at::Tensor meta_of(const at::Tensor& real) {

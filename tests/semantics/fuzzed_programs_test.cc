@@ -281,6 +281,15 @@ TEST(FuzzedPrograms, OperatorsThatNothingReadsThrow) {
       start_of(Kind::Plain, {3}));
 }
 
+TEST(FuzzedPrograms, ARealViewOfAConjugateThrowsThoughNothingReadsIt) {
+  expect_like_eager(
+      [](const Tensors& in) -> Tensors {
+        at::view_as_real(in[0].conj());
+        return {};
+      },
+      {{.make = []() -> Start { return {.arguments = {at::ones({3}, at::kComplexFloat)}}; }}});
+}
+
 TEST(FuzzedPrograms, AComplexViewThatBeginsBetweenNumbers) {
   const Program see_complex = [](const Tensors& in) -> Tensors {
     return {at::view_as_real(at::view_as_complex(in[0]) * 2)};
