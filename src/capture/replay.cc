@@ -299,37 +299,51 @@ class JointReplay {
     }
   }
 
+  struct Candidate {
+    Slot slot;
+    at::Tensor tensor;
+  };
+
   /// Tries what autograd does if they are written once more.
   void find_read_by_backward(const Gradients& gradients) {
-    std::vector<InputIndex> written;
-    std::unordered_set<uint32_t> counters;
+    std::vector<Candidate> candidates;
+    std::unordered_set<const void*> counters;
+    const auto add = [&](Slot slot, const at::Tensor& tensor) {
+      if (tensor.defined() && counters.insert(version_counter_identity(tensor)).second)
+        candidates.push_back({slot, tensor});
+    };
     for (uint32_t i = 0; i < recording_.inputs.size(); ++i) {
       const RecordedInput& input = recording_.inputs[i];
-      const InputObservation& seen = input.seen;
-      const bool is_saved_itself = seen.version_advance == 0 && !input.memory && !input.view_of;
-      if (!is_saved_itself && counters.insert(seen.counter.index).second) written.push_back({i});
+      const bool is_saved_itself =
+          input.seen.version_advance == 0 && !input.memory && !input.view_of;
+      if (!is_saved_itself) add(Slot{i}, values_[input.value.index]);
     }
-    if (written.empty() || !reads(written, gradients)) return;
-    for (const InputIndex input : written) {
-      if (written.size() == 1 || reads({input}, gradients)) read_by_backward_.push_back(input);
+    for (const BaseInfo& base : meta_.bases) {
+      const at::Tensor& tensor = values_[base.value.index];
+      if (tensor.defined() && tensor._version() > 0) add(base.slot, tensor);
+    }
+    if (candidates.empty() || !reads(candidates, gradients)) return;
+    for (const Candidate& candidate : candidates) {
+      if (candidates.size() == 1 || reads({candidate}, gradients))
+        read_by_backward_.push_back(candidate.slot);
     }
   }
 
-  bool reads(const std::vector<InputIndex>& inputs, const Gradients& gradients) {
-    std::vector<std::pair<at::Tensor, int64_t>> versions;
-    for (const InputIndex input : inputs) {
-      const at::Tensor& tensor = values_[recording_.inputs[input.index].value.index];
-      versions.emplace_back(tensor, tensor._version());
-      torch::autograd::impl::bump_version(tensor);
+  bool reads(const std::vector<Candidate>& candidates, const Gradients& gradients) {
+    std::vector<int64_t> versions;
+    for (const Candidate& candidate : candidates) {
+      versions.push_back(candidate.tensor._version());
+      torch::autograd::impl::bump_version(candidate.tensor);
     }
     auto& nodes = tracer_.graph().nodes;
     const auto forward_nodes = static_cast<ptrdiff_t>(nodes.size());
     const bool throws = !take(gradients, /*keep_graph=*/true);
     nodes.erase(nodes.begin() + forward_nodes, nodes.end());
     gradient_error_ = nullptr;
-    for (const auto& [tensor, version] : versions) {
-      c10::VariableVersion counter = torch::autograd::impl::version_counter(tensor);  // shared
-      counter.set_version(version);
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      c10::VariableVersion counter =
+          torch::autograd::impl::version_counter(candidates[i].tensor);  // shared
+      counter.set_version(versions[i]);
     }
     return throws;
   }
@@ -344,7 +358,7 @@ class JointReplay {
   size_t next_join_ = 0;
   std::vector<std::pair<Differentiable, History>> joined_;
   std::exception_ptr gradient_error_;
-  std::vector<InputIndex> read_by_backward_;
+  std::vector<Slot> read_by_backward_;
   std::vector<torch::autograd::Edge> edges_;          // by input: where its history begins
   std::unordered_map<uint32_t, ValueId> view_bases_;  // `Recording::view_bases`
 };

@@ -17,9 +17,9 @@ struct JointTrace {
   /// What autograd threw when it took the gradients, as it does in eager's backward; then they are
   /// all undefined.
   std::exception_ptr gradient_error{};
-  /// Inputs that backward reads as they are after the call, though the graph does not save them
-  /// themselves: eager's backward throws if they are written before it runs.
-  std::vector<InputIndex> read_by_backward{};
+  /// Inputs and bases that backward reads as they are after the call, though the graph does not
+  /// save them themselves: eager's backward throws if they are written before it runs.
+  std::vector<Slot> read_by_backward{};
 };
 
 /// Replays the recording under functionalization and autograd, then takes the gradients of

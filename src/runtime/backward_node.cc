@@ -48,18 +48,18 @@ void refuse_second_order(torch::autograd::variable_list& grads) {
 
 }  // namespace
 
-void BackwardNode::note_version(InputIndex input, const at::Tensor& tensor) {
+void BackwardNode::note_version(Slot slot, const at::Tensor& tensor) {
   const c10::VariableVersion& counter = torch::autograd::impl::version_counter(tensor);
-  versions_.push_back({input, counter, counter.current_version()});
+  versions_.push_back({slot, counter, counter.current_version()});
 }
 
-void BackwardNode::check_unchanged(const std::vector<InputIndex>& inputs) const {
+void BackwardNode::check_unchanged(const std::vector<Slot>& slots) const {
   for (const Version& version : versions_) {
-    if (std::ranges::find(inputs, version.input) == inputs.end()) continue;
+    if (std::ranges::find(slots, version.slot) == slots.end()) continue;
     TORCH_CHECK(version.counter.current_version() == version.after_call,
                 "one of the variables needed for gradient computation has been modified by an "
-                "inplace operation: input ",
-                version.input.index, " of a compiled function is at version ",
+                "inplace operation: tensor ",
+                version.slot.index, " of a compiled function is at version ",
                 version.counter.current_version(), "; expected version ", version.after_call,
                 " instead. Write a copy of it, or after backward.");
   }

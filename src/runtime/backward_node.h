@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "graph/effects.h"
 #include "graph/graph.h"
 #include "runtime/plan.h"
 
@@ -22,10 +23,10 @@ using TangentLayout = std::vector<std::optional<c10::DimVector>>;
 /// defined.
 struct Backward {
   Plan plan;
-  std::vector<uint32_t> saved;          // which of the node's saved values it takes, in order
-  std::vector<TensorType> tangents;     // those of the layout, as they were traced
-  std::exception_ptr error{};           // what eager's backward throws; then nothing runs
-  std::vector<InputIndex> unchanged{};  // inputs that must not have been written since the call
+  std::vector<uint32_t> saved;       // which of the node's saved values it takes, in order
+  std::vector<TensorType> tangents;  // those of the layout, as they were traced
+  std::exception_ptr error{};        // what eager's backward throws; then nothing runs
+  std::vector<Slot> unchanged{};     // tensors that must not have been written since the call
 };
 
 /// Gives the backward for a layout, compiled on its first use. Lives as long as any call that may
@@ -48,8 +49,8 @@ class BackwardNode final : public torch::autograd::Node {
   /// output of this node.
   void save(const at::Tensor& value, bool is_output) { saved_.emplace_back(value, is_output); }
   void reserve(size_t count) { saved_.reserve(count); }
-  /// Notes the version of an input that is not saved itself.
-  void note_version(InputIndex input, const at::Tensor& tensor);
+  /// Notes the version of an input or a base that is not saved itself.
+  void note_version(Slot slot, const at::Tensor& tensor);
 
   torch::autograd::variable_list apply(torch::autograd::variable_list&& tangents) override;
   std::string name() const override { return "ForegradBackward"; }
@@ -59,11 +60,11 @@ class BackwardNode final : public torch::autograd::Node {
   std::shared_ptr<BackwardSource> source_;
   size_t tangent_count_;
   struct Version {
-    InputIndex input;
+    Slot slot;
     c10::VariableVersion counter;
     uint32_t after_call = 0;
   };
-  void check_unchanged(const std::vector<InputIndex>& inputs) const;
+  void check_unchanged(const std::vector<Slot>& slots) const;
 
   std::vector<torch::autograd::SavedVariable> saved_;
   std::vector<Version> versions_;

@@ -177,6 +177,9 @@ std::vector<at::Tensor> Specialisation::run(std::span<const at::Tensor* const> a
       const InputInfo& info = meta.inputs[i];
       if (info.version_advance > 0 || !info.is_graph_input()) node->note_version({i}, inputs[i]);
     }
+    for (const BaseInfo& base : meta.bases) {
+      if (slots[base.slot.index].defined()) node->note_version(base.slot, slots[base.slot.index]);
+    }
   }
   take_aliases(meta, slots, outputs);
   resizes.shrink();

@@ -239,6 +239,18 @@ TEST(FuzzedPrograms, ALaterWriteToWhatBackwardReads) {
       start_of(Kind::Tracked, {4}), write_and_differentiate);
 }
 
+TEST(FuzzedPrograms, ALaterWriteToAViewOfTheFunctionsOwn) {
+  expect_as_eager(
+      [](const Tensors& in) -> Tensors {
+        return {in[0].sum(1).view({2, 2}).relu_()};
+      },
+      start_of(Kind::Leaf, {4, 2}),
+      [](const Called& called) {
+        called.results[0].select(0, 1).add_(1);
+        EXPECT_THROW(called.results[0].sum().backward(), c10::Error);
+      });
+}
+
 TEST(FuzzedPrograms, ALaterWriteToADetachedResult) {
   expect_as_eager(
       [](const Tensors& in) -> Tensors {
