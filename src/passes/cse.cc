@@ -31,6 +31,7 @@
 
 #include "analysis/liveness.h"
 #include "graph/literal.h"
+#include "ops/memory_variant.h"
 #include "ops/schema.h"
 
 namespace foregrad {
@@ -84,7 +85,8 @@ class Cse {
         renamed_(graph_.values.size()),
         is_output_(graph_.values.size()),
         class_reaches_(graph_.values.size()),
-        is_certain_view_(graph_.values.size()) {
+        is_certain_view_(graph_.values.size()),
+        is_told_apart_(graph_.values.size()) {
     for (uint32_t i = 0; i < renamed_.size(); ++i) renamed_[i] = {i};
     for (const GraphOutput& output : graph_.outputs) {
       if (!output.value) continue;
@@ -94,6 +96,8 @@ class Cse {
     }
     for (const Node& node : graph_.nodes) {
       TORCH_INTERNAL_ASSERT(!node.overwrites, "cse runs before reinplace");
+      if (is_memory_variant(node.op))
+        for_each_read(node, [&](ValueId value) { is_told_apart_[value.index] = true; });
       if (!is_certain_view(node.op)) continue;
       for (const AliasPair& pair : view_aliases(node.op)) {
         for_each_value(node.results[pair.result],
@@ -112,7 +116,10 @@ class Cse {
     for (const Node& original : graph_.nodes) {
       Node node = original;
       for_each_read(node, [&](ValueId& value) { value = renamed_[value.index]; });
-      if (!is_pure(node.op) || !merge(node)) nodes_->push_back(std::move(node));
+      bool stays = !is_pure(node.op);
+      for_each_definition(original,
+                          [&](ValueId value) { stays = stays || is_told_apart_[value.index]; });
+      if (stays || !merge(node)) nodes_->push_back(std::move(node));
     }
     const auto producer = producers(graph_);
     for (GraphOutput& output : result.outputs) {
@@ -251,6 +258,7 @@ class Cse {
   std::vector<Reach> is_output_;        // by ValueId
   std::vector<Reach> class_reaches_;    // by the class's ValueId
   std::vector<bool> is_certain_view_;   // by ValueId
+  std::vector<bool> is_told_apart_;     // by ValueId: a memory variant tells it from an equal one
   std::vector<Node>* nodes_ = nullptr;  // of the result
   std::vector<TensorType>* values_ = nullptr;
   Table forward_, backward_;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "graph/parser.h"
+#include "ops/memory_variant.h"
 #include "passes/dce.h"
 #include "passes/graph_check.h"
 #include "passes/random_graph.h"
@@ -302,6 +304,18 @@ TEST(Cse, KeepsBehaviourOfRandomGraphs) {
     merged += dce(graph).nodes.size() - dce(result).nodes.size();
   }
   EXPECT_GT(merged, 100u);
+}
+
+TEST(Cse, LeavesEqualViewsThatAMemoryVariantTellsApart) {
+  memory_variant(c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", ""));  // defines it
+  const Graph graph = parse_graph(R"(graph {
+  input %0: f32[4]{1} = user(0)
+  %1: f32[2]{2} = aten::as_strided(%0, size=[2], stride=[2])
+  %2: f32[2]{2} = aten::as_strided(%0, size=[2], stride=[2])
+  %3: f32[4]{1} = foregrad_memory::copy_(%0, %1, %2)
+  output %3 = output(0)
+})");
+  EXPECT_EQ(cse(graph).nodes.size(), 3U);
 }
 
 }  // namespace
