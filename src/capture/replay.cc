@@ -7,6 +7,8 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -136,7 +138,25 @@ class JointReplay {
     }
   }
 
+  /// A leaf that is given another storage gets another accumulator: what used it before ends at the
+  /// one that it had.
+  void keep_accumulators(const RecordedOp& recorded) {
+    for (const RecordedWrite& write : recorded.writes) {
+      if (!write.storage) continue;
+      for (uint32_t i = 0; i < recording_.inputs.size(); ++i) {
+        const RecordedInput& input = recording_.inputs[i];
+        if (!(input.value == write.value) || !input.seen.is_leaf || earlier_edges_.contains(i))
+          continue;
+        auto accumulator =
+            torch::autograd::impl::try_get_grad_accumulator(values_[write.value.index]);
+        if (accumulator)
+          earlier_edges_.emplace(i, torch::autograd::Edge(std::move(accumulator), 0));
+      }
+    }
+  }
+
   void replay(const RecordedOp& recorded) {
+    keep_accumulators(recorded);
     if (call_again(recorded, values_) != recorded.history) refuse_other_history(recorded);
     if (view_bases_.empty()) return;
     // The base of a view that an operator made inside.
@@ -241,9 +261,15 @@ class JointReplay {
         edges_[i] = {torch::autograd::impl::try_get_grad_accumulator(tensor), 0};
       }
     }
+    std::erase_if(earlier_edges_, [&](const auto& earlier) {
+      torch::autograd::Edge& edge = edges_[earlier.first];
+      if (!edge.is_valid()) edge = earlier.second;
+      return edge == earlier.second;
+    });
     for (const auto& edge : edges_) {
       if (edge.is_valid()) wanted.push_back(edge);
     }
+    for (const auto& [input, edge] : earlier_edges_) wanted.push_back(edge);
     torch::autograd::variable_list grads(wanted.size());
     if (!roots.empty() && !wanted.empty()) {
       find_read_by_backward({roots, root_grads, wanted});
@@ -251,10 +277,17 @@ class JointReplay {
         grads = std::move(*taken);
       }
     }
+    const size_t earlier = grads.size() - earlier_edges_.size();
     size_t next = 0;
     for (uint32_t i = 0; i < edges_.size(); ++i) {
       if (!edges_[i].is_valid()) continue;
-      tracer_.graph().outputs.push_back({traced_value(grads[next++]), Grad{InputIndex{i}}});
+      at::Tensor grad = grads[next++];
+      if (const auto found = earlier_edges_.find(i); found != earlier_edges_.end()) {
+        const auto place = static_cast<size_t>(std::distance(earlier_edges_.begin(), found));
+        const at::Tensor& other = grads[earlier + place];
+        if (other.defined()) grad = grad.defined() ? other.add(grad) : other;
+      }
+      tracer_.graph().outputs.push_back({traced_value(grad), Grad{InputIndex{i}}});
     }
   }
 
@@ -359,8 +392,9 @@ class JointReplay {
   std::vector<std::pair<Differentiable, History>> joined_;
   std::exception_ptr gradient_error_;
   std::vector<Slot> read_by_backward_;
-  std::vector<torch::autograd::Edge> edges_;          // by input: where its history begins
-  std::unordered_map<uint32_t, ValueId> view_bases_;  // `Recording::view_bases`
+  std::vector<torch::autograd::Edge> edges_;                 // by input: where its history begins
+  std::map<uint32_t, torch::autograd::Edge> earlier_edges_;  // where it began before, if elsewhere
+  std::unordered_map<uint32_t, ValueId> view_bases_;         // `Recording::view_bases`
 };
 
 }  // namespace

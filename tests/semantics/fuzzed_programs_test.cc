@@ -192,6 +192,16 @@ TEST(FuzzedPrograms, ALeafChangesItsSizesWithoutGradMode) {
       start_of(Kind::Leaf, {3, 3}));
 }
 
+TEST(FuzzedPrograms, ALeafIsUsedBeforeItIsGivenAnotherStorage) {
+  expect_as_eager(
+      [](const Tensors& in) -> Tensors {
+        const at::Tensor before = in[0] + in[0];
+        without_grad([&] { return in[0].set_(before.detach().clone()); });
+        return {before, in[0] * 3};
+      },
+      start_of(Kind::Leaf, {3}));
+}
+
 TEST(FuzzedPrograms, AnArgumentIsFreedOfItsHistoryAfterUse) {
   expect_as_eager(
       [](const Tensors& in) -> Tensors {
