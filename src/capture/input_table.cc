@@ -11,6 +11,7 @@
 #include "capture/stand_in.h"
 #include "capture/trace_tensor.h"
 #include "graph/alias.h"
+#include "graph/overlap.h"
 #include "graph/refusal.h"
 #include "ops/schema.h"
 
@@ -172,9 +173,10 @@ at::Tensor InputTable::capture(const at::Tensor& tensor) {
         .stand_in;
   }
   // A write would close the gaps between its elements.
-  MemorySpan span{.type = {.dtype = type.dtype, .sizes = {1}, .strides = {1}}};
-  for (size_t d = 0; d < type.sizes.size(); ++d)
-    span.type.sizes[0] += (type.sizes[d] - 1) * type.strides[d];
+  const ByteExtent extent = extent_of(type);
+  const auto item = static_cast<int64_t>(tensor.element_size());
+  MemorySpan span{
+      .type = {.dtype = type.dtype, .sizes = {(extent.end - extent.begin) / item}, .strides = {1}}};
   const size_t memory = add({.stand_in = make_stand_in(tracer_, span.type, Memory{}, false, true),
                              .role = Memory{},
                              .span = span,

@@ -175,7 +175,6 @@ void compare_with_eager(Lines& failures) {
       {.origin = NewTensor{}, .type = type_of(eager), .requires_grad = true, .is_leaf = false});
   const JointTrace joint = trace_joint(recorded.recording, meta, meta.tangents());
   if (joint.gradient_error) std::rethrow_exception(joint.gradient_error);
-  if (joint.gradient_error) std::rethrow_exception(joint.gradient_error);
 
   const auto factory = c10::Dispatcher::singleton().findSchemaOrThrow("aten::ones", "");
   const auto& nodes = joint.graph.nodes;

@@ -2,9 +2,7 @@
 
 #include <ATen/FunctionalTensorWrapper.h>
 #include <ATen/core/LegacyTypeDispatch.h>
-#include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/function.h>
-#include <torch/csrc/autograd/variable.h>
 
 #include "capture/keys.h"
 #include "capture/trace_tensor.h"
@@ -60,14 +58,8 @@ at::Tensor place_in_memory(const at::Tensor& memory, const TensorType& type, int
 
 at::Tensor place_as_view(const at::Tensor& base, const TensorType& type, int64_t offset,
                          uint8_t creation_meta) {
-  using torch::autograd::CreationMeta;
-  const auto creation = static_cast<CreationMeta>(creation_meta);
   TracingScope scope(TracingScope::Level::Replaying);
-  c10::AutoGradMode grad_mode(creation != CreationMeta::NO_GRAD_MODE &&
-                              creation != CreationMeta::INFERENCE_MODE);
-  at::Tensor view = alias_of(base, type, offset);
-  torch::autograd::impl::get_view_autograd_meta(view)->set_creation_meta(creation);
-  return view;
+  return alias_of(base, type, offset, creation_meta);
 }
 
 at::Tensor make_tangent(Tracer& tracer, const TensorType& type, const Differentiable& of) {

@@ -1,9 +1,12 @@
 #include "graph/alias.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/view_as_complex.h>
 #include <ATen/ops/view_as_real.h>
+#include <c10/core/GradMode.h>
 #include <fmt/format.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include "graph/refusal.h"
 
@@ -69,6 +72,17 @@ at::Tensor as_source(const at::Tensor& elements, const at::Tensor& source) {
 
 }  // namespace
 
+at::Tensor tensor_over(const c10::Storage& storage, const TensorType& type) {
+  at::Tensor tensor =
+      at::empty({0}, c10::TensorOptions().dtype(type.dtype).device(storage.device()));
+  tensor.unsafeGetTensorImpl()->set_storage_keep_dtype(storage);
+  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(type.sizes, type.strides,
+                                                      type.storage_offset);
+  tensor._set_conj(type.is_conj);
+  tensor._set_neg(type.is_neg);
+  return tensor;
+}
+
 at::Tensor alias_of(const at::Tensor& source, const TensorType& type, int64_t offset) {
   const at::Tensor elements = with_dtype(stored(source), type.dtype);
   at::Tensor alias =
@@ -76,6 +90,17 @@ at::Tensor alias_of(const at::Tensor& source, const TensorType& type, int64_t of
   if (type.is_conj) alias = alias._conj();
   if (type.is_neg) alias = alias._neg_view();
   return alias;
+}
+
+at::Tensor alias_of(const at::Tensor& source, const TensorType& type, int64_t offset,
+                    uint8_t creation_meta) {
+  using torch::autograd::CreationMeta;
+  const auto creation = static_cast<CreationMeta>(creation_meta);
+  c10::AutoGradMode grad_mode(creation != CreationMeta::NO_GRAD_MODE &&
+                              creation != CreationMeta::INFERENCE_MODE);
+  at::Tensor view = alias_of(source, type, offset);
+  torch::autograd::impl::get_view_autograd_meta(view)->set_creation_meta(creation);
+  return view;
 }
 
 at::Tensor alias_scatter(const at::Tensor& source, const at::Tensor& value, const TensorType& type,

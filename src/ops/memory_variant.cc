@@ -2,7 +2,6 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/jit_type.h>
-#include <ATen/ops/empty.h>
 #include <c10/core/DispatchKey.h>
 
 #include <memory>
@@ -12,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/alias.h"
 #include "graph/call.h"
 #include "graph/overlap.h"
 #include "graph/tensor_type.h"
@@ -29,11 +29,11 @@ class Move {
  public:
   explicit Move(const at::Tensor& memory)
       : from_(memory.storage()), extent_(extent_of(type_of(memory))) {
-    at::Tensor bytes = at::empty({0}, memory.options().dtype(at::kByte));
-    bytes.unsafeGetTensorImpl()->set_storage_keep_dtype(from_);
-    bytes.unsafeGetTensorImpl()->set_sizes_and_strides(
-        c10::IntArrayRef{extent_.end - extent_.begin}, c10::IntArrayRef{1}, extent_.begin);
-    to_ = bytes.clone().storage();
+    const TensorType bytes{.dtype = at::kByte,
+                           .sizes = {extent_.end - extent_.begin},
+                           .strides = {1},
+                           .storage_offset = extent_.begin};
+    to_ = tensor_over(from_, bytes).clone().storage();
   }
 
   /// Whether the tensor lies in the memory. Another part of one storage may be an input of its own.
@@ -43,20 +43,15 @@ class Move {
     return extent.begin < extent_.end && extent.end > extent_.begin;
   }
   at::Tensor operator()(const at::Tensor& tensor) const {
-    const TensorType type = type_of(tensor);
+    TensorType type = type_of(tensor);
     const ByteExtent extent = extent_of(type);
     const auto item = static_cast<int64_t>(tensor.element_size());
     TORCH_CHECK(extent.begin >= extent_.begin && extent.end <= extent_.end, "a tensor `",
                 to_text(type), "` lies outside of the memory that is written");
     TORCH_CHECK((extent.begin - extent_.begin) % item == 0, "a tensor `", to_text(type),
                 "` begins between elements of the memory that is written");
-    at::Tensor moved = at::empty({0}, tensor.options());
-    moved.unsafeGetTensorImpl()->set_storage_keep_dtype(to_);
-    moved.unsafeGetTensorImpl()->set_sizes_and_strides(type.sizes, type.strides,
-                                                       (extent.begin - extent_.begin) / item);
-    moved._set_conj(type.is_conj);
-    moved._set_neg(type.is_neg);
-    return moved;
+    type.storage_offset = (extent.begin - extent_.begin) / item;
+    return tensor_over(to_, type);
   }
 
  private:

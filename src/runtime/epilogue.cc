@@ -2,7 +2,6 @@
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/native/Resize.h>
-#include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/basic_ops.h>
@@ -18,11 +17,9 @@ namespace {
 
 at::Tensor memory_of(const at::Tensor& anchor, const MemorySpan& span) {
   at::AutoDispatchBelowADInplaceOrView below_autograd;
-  at::Tensor memory = at::empty({0}, anchor.options().dtype(span.type.dtype));
-  const int64_t start = span.is_whole_storage ? 0 : anchor.storage_offset() + span.start;
-  memory.unsafeGetTensorImpl()->set_storage_keep_dtype(anchor.storage());
-  memory.unsafeGetTensorImpl()->set_sizes_and_strides(span.type.sizes, span.type.strides, start);
-  return memory;
+  TensorType type = span.type;
+  type.storage_offset = span.is_whole_storage ? 0 : anchor.storage_offset() + span.start;
+  return tensor_over(anchor.storage(), type);
 }
 
 /// Calls the operators of effects on the caller's tensors.

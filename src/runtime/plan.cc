@@ -20,7 +20,6 @@
 #include <ATen/core/function_schema.h>
 #include <ATen/core/jit_type.h>
 #include <ATen/core/stack.h>
-#include <ATen/ops/empty.h>
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 
@@ -29,6 +28,7 @@
 #include <string_view>
 #include <utility>
 
+#include "graph/alias.h"
 #include "graph/call.h"
 
 namespace foregrad {
@@ -102,12 +102,9 @@ at::Tensor beginning_at(const at::Tensor& tensor, int64_t offset) {
   // An empty tensor may begin past the end of its storage.
   const auto bytes = std::max<int64_t>(static_cast<int64_t>(storage.nbytes()) - shift * item, 0);
   const c10::Storage moved(c10::Storage::use_byte_size_t{}, bytes, std::move(begin));
-  at::Tensor result = at::empty({0}, tensor.options());
-  result.unsafeGetTensorImpl()->set_storage_keep_dtype(moved);
-  result.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), tensor.strides(), offset);
-  if (tensor.is_conj()) result._set_conj(true);
-  if (tensor.is_neg()) result._set_neg(true);
-  return result;
+  TensorType type = type_of(tensor);
+  type.storage_offset = offset;
+  return tensor_over(moved, type);
 }
 
 constexpr bool kChecked = FOREGRAD_CHECKED;

@@ -3,10 +3,8 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
-#include <c10/core/GradMode.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/function.h>
-#include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
 #include <map>
@@ -80,26 +78,20 @@ class Rehearsal {
 
  private:
   void place(uint32_t i) {
-    using torch::autograd::CreationMeta;
     const InputInfo& info = meta_.inputs[i];
     at::Tensor tensor;
     if (info.view_of) {
-      const auto creation = static_cast<CreationMeta>(info.creation_meta);
-      c10::AutoGradMode grad_mode(creation != CreationMeta::NO_GRAD_MODE &&
-                                  creation != CreationMeta::INFERENCE_MODE);
       tensor = alias_of(slots_[info.view_of->index], info.type,
-                        offset_between(meta_.inputs[info.view_of->index].type, info.type));
-      torch::autograd::impl::get_view_autograd_meta(tensor)->set_creation_meta(creation);
+                        offset_between(meta_.inputs[info.view_of->index].type, info.type),
+                        info.creation_meta);
     } else {
-      tensor = at::empty({0}, meta_options(info.type.dtype));
       at::AutoDispatchBelowADInplaceOrView below_autograd;
-      const auto [storage, is_new] = storages_.try_emplace(info.storage_before, tensor.storage());
-      storage->second.set_nbytes(kAmple);
-      if (!is_new) tensor.unsafeGetTensorImpl()->set_storage_keep_dtype(storage->second);
-      tensor.unsafeGetTensorImpl()->set_sizes_and_strides(info.type.sizes, info.type.strides,
-                                                          info.type.storage_offset);
-      tensor._set_conj(info.type.is_conj);
-      tensor._set_neg(info.type.is_neg);
+      auto [storage, is_new] = storages_.try_emplace(info.storage_before);
+      if (is_new) {
+        storage->second = at::empty({0}, meta_options(info.type.dtype)).storage();
+        storage->second.set_nbytes(kAmple);
+      }
+      tensor = tensor_over(storage->second, info.type);
       if (info.requires_grad && info.is_leaf) tensor.unsafeGetTensorImpl()->set_requires_grad(true);
     }
     if (!info.view_of && info.requires_grad && !info.is_leaf)
