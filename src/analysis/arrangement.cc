@@ -1,12 +1,14 @@
 #include "analysis/arrangement.h"
 
 #include <c10/core/ScalarType.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
 #include "graph/overlap.h"
+#include "graph/refusal.h"
 #include "ops/schema.h"
 
 namespace foregrad {
@@ -168,6 +170,19 @@ std::vector<InputWrites> writes_of(const Recording& recording) {
                       .storage = input.seen.storage_changed});
   }
   return writes;
+}
+
+void check_leaf_views(const std::vector<InputFacts>& inputs,
+                      const std::vector<InputWrites>& writes) {
+  for (uint32_t i = 0; i < inputs.size(); ++i) {
+    const auto base = inputs[i].view_of;
+    const bool is_leaf_view = base && inputs[i].requires_grad && !inputs[*base].requires_grad;
+    if (!is_leaf_view || i >= writes.size() || !writes[i].history) continue;
+    throw Refusal(
+        fmt::format("input {} is a view that was made a leaf, and the function replaces its "
+                    "history. Expected a leaf that is no view. Detach and clone it.",
+                    i));
+  }
 }
 
 Arrangement arrange(const std::vector<InputFacts>& inputs, const std::vector<InputWrites>& writes,

@@ -23,6 +23,11 @@ InputWrites any_writes();
 /// Reads from a recording what the call does to each input but view bases and memories.
 std::vector<InputWrites> writes_of(const Recording& recording);
 
+/// Throws `Refusal` if autograd replaces the history of a view that was made a leaf: its base would
+/// get a history that it has not.
+void check_leaf_views(const std::vector<InputFacts>& inputs,
+                      const std::vector<InputWrites>& writes);
+
 /// Arranges the inputs as plainly as their writes allow, from storage, sizes, strides and offset
 /// alone.
 ///

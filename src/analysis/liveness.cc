@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 namespace foregrad {
 
@@ -51,6 +52,27 @@ Liveness::Liveness(const Graph& graph)
   for (const GraphOutput& output : graph.outputs) {
     if (output.value) shared_outside_[classes_.of(*output.value).index] = true;
   }
+}
+
+std::map<ValueId, ValueId> saved_in_outputs(const Graph& forward) {
+  const AliasClasses classes(forward);
+  std::set<ValueId> known;  // whose version counter is the caller's already
+  for (const GraphInput& input : forward.inputs) known.insert(input.value);
+  std::map<ValueId, ValueId> given;  // by class
+  for (const GraphOutput& output : forward.outputs) {
+    const bool is_given = std::holds_alternative<UserOutput>(output.role) ||
+                          std::holds_alternative<IntermediateBase>(output.role);
+    if (!is_given || !output.value) continue;
+    known.insert(*output.value);
+    given.emplace(classes.of(*output.value), *output.value);
+  }
+  std::map<ValueId, ValueId> found;
+  for (const GraphOutput& output : forward.outputs) {
+    if (!std::holds_alternative<Saved>(output.role) || known.contains(*output.value)) continue;
+    const auto shared = given.find(classes.of(*output.value));
+    if (shared != given.end()) found.emplace(*output.value, shared->second);
+  }
+  return found;
 }
 
 }  // namespace foregrad

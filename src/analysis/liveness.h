@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -50,6 +51,11 @@ class Liveness {
   std::vector<std::optional<NodeId>> last_use_of_memory_;  // by the class's ValueId
   std::vector<bool> shared_outside_;                       // by the class's ValueId
 };
+
+/// Returns the saved values of a forward graph that may lie in the memory of a new tensor that the
+/// caller gets, or of a base of several, each with that tensor's value. Those that are such tensors
+/// themselves, or inputs, are not among them.
+std::map<ValueId, ValueId> saved_in_outputs(const Graph& forward);
 
 /// Calls `visit(ValueId argument, ValueId result)` for each pair of values of the node that may
 /// share memory, as the operator's aliases say; `overwrites` is not among them.

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "analysis/arrangement.h"
+#include "analysis/liveness.h"
 #include "analysis/views_and_mutations.h"
 #include "capture/input_facts.h"
 #include "capture/record_again.h"
@@ -241,6 +242,7 @@ void build(Compilation& made, Stages& stages) {
       .lifted = made.lifted,
       .draws_random = std::ranges::any_of(made.joint.nodes,
                                           [](const Node& node) { return is_random(node.op); }),
+      .saved_in_outputs = saved_in_outputs(made.forward),
       .differentiated = differentiated,
       .tangents = tangent_types(made.joint),
       .backward = std::nullopt,
@@ -349,7 +351,9 @@ std::shared_ptr<const Recording> settle(std::shared_ptr<const Recording> recordi
   }
   const auto facts = gather_inputs(distinct_inputs(leaves.tensors, request.captured)).facts;
   for (int round = 0; round < kMostRounds; ++round) {
-    Arrangement better = arrange(facts, writes_of(*recording), takes_offsets(*recording));
+    const std::vector<InputWrites> writes = writes_of(*recording);
+    check_leaf_views(facts, writes);
+    Arrangement better = arrange(facts, writes, takes_offsets(*recording));
     const bool is_settled =
         round == 0 ? lies_alone(better) && lies_alone(*recording) : better == request.arrangement;
     if (is_settled) return recording;

@@ -43,6 +43,24 @@ class DefaultDtype {
   at::ScalarType before_ = c10::get_default_dtype_as_scalartype();
 };
 
+using NodeSet = std::unordered_set<const torch::autograd::Node*>;
+
+NodeSet nodes_behind(const torch::autograd::edge_list& roots) {
+  NodeSet found;
+  std::vector<const torch::autograd::Node*> to_visit;
+  const auto visit = [&](const torch::autograd::Edge& edge) {
+    if (edge.is_valid() && found.insert(edge.function.get()).second)
+      to_visit.push_back(edge.function.get());
+  };
+  for (const auto& root : roots) visit(root);
+  while (!to_visit.empty()) {
+    const torch::autograd::Node* node = to_visit.back();
+    to_visit.pop_back();
+    for (const auto& edge : node->next_edges()) visit(edge);
+  }
+  return found;
+}
+
 class JointReplay {
  public:
   JointReplay(const Recording& recording, const ViewAndMutationMeta& meta)
@@ -277,11 +295,13 @@ class JointReplay {
         grads = std::move(*taken);
       }
     }
+    const auto reached = gradient_error_ ? nodes_behind(roots) : NodeSet();
     const size_t earlier = grads.size() - earlier_edges_.size();
     size_t next = 0;
     for (uint32_t i = 0; i < edges_.size(); ++i) {
       if (!edges_[i].is_valid()) continue;
       at::Tensor grad = grads[next++];
+      if (gradient_error_ && !reached.contains(edges_[i].function.get())) continue;
       if (const auto found = earlier_edges_.find(i); found != earlier_edges_.end()) {
         const auto place = static_cast<size_t>(std::distance(earlier_edges_.begin(), found));
         const at::Tensor& other = grads[earlier + place];

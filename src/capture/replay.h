@@ -15,7 +15,7 @@ struct JointTrace {
   Graph graph;
   std::map<std::string, uint32_t> last_resort_shapes;  // operator and how often
   /// What autograd threw when it took the gradients, as it does in eager's backward; then they are
-  /// all undefined.
+  /// all undefined, and only those are there that the history of `tangents` leads to.
   std::exception_ptr gradient_error{};
   /// Inputs and bases that backward reads as they are after the call, though the graph does not
   /// save them themselves: eager's backward throws if they are written before it runs.

@@ -34,6 +34,13 @@ torch::autograd::Edge edge_of(const at::Tensor& input) {
   return edge;
 }
 
+/// The graph's views don't share the version of what they are taken of. A write to what the caller
+/// got is to be noticed as in eager.
+void share_version(const at::Tensor& saved, const at::Tensor& given) {
+  if (!given.is_alias_of(saved)) return;
+  saved.unsafeGetTensorImpl()->set_version_counter(torch::autograd::impl::version_counter(given));
+}
+
 }  // namespace
 
 Specialisation::Specialisation(SpecialisationParts parts)
@@ -64,11 +71,16 @@ Specialisation::Specialisation(SpecialisationParts parts)
           const InputInfo& info = parts_.meta.inputs[primal_of(primal.role)->index];
           return info.metadata_mutated || info.storage_changed;
         });
-    saved_.push_back({.position = i,
-                      .moved_input = moved_input,
-                      .is_user_output = is_user_output[value],
-                      .written_back = input == written_back.end() ? std::nullopt
-                                                                  : std::optional(input->second)});
+    std::optional<size_t> in_output;
+    if (const auto found = parts_.saved_in_outputs.find(*outputs[i].value);
+        found != parts_.saved_in_outputs.end())
+      in_output = std::ranges::find(outputs, found->second, &GraphOutput::value) - outputs.begin();
+    saved_.push_back(
+        {.position = i,
+         .moved_input = moved_input,
+         .is_user_output = is_user_output[value],
+         .written_back = input == written_back.end() ? std::nullopt : std::optional(input->second),
+         .in_output = in_output});
   }
   for (const GraphInput& input : parts_.forward.inputs)
     graph_inputs_.push_back(*primal_of(input.role));
@@ -168,6 +180,7 @@ std::vector<at::Tensor> Specialisation::run(std::span<const at::Tensor* const> a
         const at::Tensor& input = inputs[saved.written_back->index];
         node->save(input, input.grad_fn() == node);
       } else {
+        if (saved.in_output) share_version(results[saved.position], results[*saved.in_output]);
         node->save(results[saved.position], saved.is_user_output);
       }
     }

@@ -28,6 +28,8 @@ struct SpecialisationParts {
   Graph forward;
   std::vector<at::Tensor> lifted;
   bool draws_random = false;  // forward draws from the default generator
+  /// Saved values that may lie in the memory of an output of the graph, with that output's value.
+  std::map<ValueId, ValueId> saved_in_outputs{};
   /// The inputs that backward gives gradients for, in its order.
   std::vector<InputIndex> differentiated;
   /// The types of all tangents as they were traced.
@@ -57,6 +59,7 @@ class Specialisation final : public BackwardSource,
     bool moved_input = false;  // an input whose sizes or storage the call changes
     bool is_user_output = false;
     std::optional<InputIndex> written_back;  // the input that holds the value after the call
+    std::optional<size_t> in_output;         // position of an output whose memory it may lie in
   };
 
   std::vector<at::Tensor> run_forward(const std::vector<at::Tensor>& inputs) const;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "graph/refusal.h"
 #include "support/graph_builder.h"
 
 namespace foregrad {
@@ -99,6 +100,17 @@ TEST(Arrangement, ReadsWritesOfArgumentsAndCapturedTensorsOnly) {
   EXPECT_EQ(
       writes_of(recording),
       (std::vector<InputWrites>{kTracked, {.data = false, .history = false, .storage = true}}));
+}
+
+TEST(Arrangement, AViewThatWasMadeALeafKeepsItsHistory) {
+  std::vector<InputFacts> facts = {lying(strided_type({2}, {1}, 1), 0, 1),
+                                   lying(strided_type({4}, {1}), 0, {}, false)};
+  EXPECT_NO_THROW(check_leaf_views(facts, {kTracked}));
+  facts[0].requires_grad = true;
+  EXPECT_NO_THROW(check_leaf_views(facts, {kHidden}));
+  EXPECT_THROW(check_leaf_views(facts, {kTracked}), Refusal);
+  facts[1].requires_grad = true;
+  EXPECT_NO_THROW(check_leaf_views(facts, {kTracked}));
 }
 
 }  // namespace

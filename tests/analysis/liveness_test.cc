@@ -65,5 +65,25 @@ TEST(Liveness, KnowsWhatTheCallerSees) {
     EXPECT_FALSE(liveness.is_shared_outside({value})) << value;
 }
 
+TEST(SavedInOutputs, FindsWhatTheCallerMayWrite) {
+  const Graph forward = parse_graph(R"(graph {
+  input %0: f32[2]{1} = user(0)
+  %1: f32[2]{1} = aten::relu(%0)
+  %2: f32[2,1]{1,1} = aten::unsqueeze(%1, dim=1)
+  %3: f32[2]{1} = aten::exp(%0)
+  %4: f32[2]{1} = aten::neg(%3)
+  %5: f32[1,2]{2,1} = aten::unsqueeze(%4, dim=0)
+  output %2 = output(0)
+  output %3 = output(1)
+  output %4 = intermediate_base(0)
+  output %0 = saved(%0)
+  output %1 = saved(%1)
+  output %3 = saved(%3)
+  output %5 = saved(%5)
+})");
+  const std::map<ValueId, ValueId> expected = {{ValueId{1}, ValueId{2}}, {ValueId{5}, ValueId{4}}};
+  EXPECT_EQ(saved_in_outputs(forward), expected);
+}
+
 }  // namespace
 }  // namespace foregrad

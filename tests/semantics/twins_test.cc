@@ -274,5 +274,48 @@ TEST(Twins, OneViewReturnedTwiceIsOneTensor) {
   EXPECT_TRUE(out[0].is_same(out[1]));
 }
 
+TEST(Twins, ACallersWriteToAResultThatBackwardReadsThroughAView) {
+  expect_twin([](Tensors in) -> Tensors { return {(in[0] * 2).unsqueeze_(0).exp_()}; },
+              []() -> Tensors { return {leaf({2})}; },
+              [](const Tensors&, const Tensors& outputs) -> Tensors {
+                {
+                  const at::NoGradGuard no_grad;
+                  outputs[0].mul_(2);
+                }
+                EXPECT_THROW(sum_backward(outputs), c10::Error);
+                return {};
+              });
+}
+
+TEST(Twins, AnErrorInBackwardIsNoErrorToInputsThatItDoesNotLeadTo) {
+  expect_twin(
+      [](Tensors in) -> Tensors {
+        const at::Tensor magnitude = in[0].abs();
+        in[0].requires_grad_(false).sub_(magnitude);
+        return {in[0]};
+      },
+      []() -> Tensors {
+        return {leaf({2}), leaf({2})};
+      },
+      [](const Tensors& in, const Tensors& outputs) -> Tensors {
+        return torch::autograd::grad({outputs[0].sum()}, {in[1]}, {}, /*retain_graph=*/true,
+                                     /*create_graph=*/false, /*allow_unused=*/true);
+      });
+}
+
+TEST(Twins, AViewThatWasMadeALeafIsGivenAHistory) {
+  expect_twin(
+      [](Tensors in) -> Tensors {
+        const at::Tensor magnitude = in[0].abs();
+        in[0].requires_grad_(false).sub_(magnitude);
+        return {in[0] * 2};
+      },
+      []() -> Tensors { return {at::randn({4}).slice(0, 1, 3).requires_grad_()}; },
+      [](const Tensors& in, const Tensors&) -> Tensors {
+        const at::Tensor base(in[0]._base());
+        return {base.detach(), base.grad_fn() ? at::ones({}) : at::zeros({})};
+      });
+}
+
 }  // namespace
 }  // namespace foregrad::testing
