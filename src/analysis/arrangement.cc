@@ -62,9 +62,9 @@ class Arranger {
       for (uint32_t k = 0; k < i; ++k) {
         if (!is_there(i) || !is_there(k) || inputs_[i].storage != inputs_[k].storage) continue;
         if (units.find(i) == units.find(k)) continue;
-        if ((takes_offsets_ && any_written) || is_taken_whole(i) || is_taken_whole(k)) {
-          units.unite(i, k);
-        } else if ((is_written(i) || is_written(k)) && overlaps(inputs_[i].type, inputs_[k].type)) {
+        const bool one_is_written = is_written(i) || is_written(k);
+        if ((takes_offsets_ && any_written) || is_taken_whole(i) || is_taken_whole(k) ||
+            (one_is_written && overlaps(inputs_[i].type, inputs_[k].type))) {
           units.unite(i, k);
           needs_memory[i] = needs_memory[k] = true;
         }
@@ -161,12 +161,14 @@ std::vector<InputWrites> writes_of(const Recording& recording) {
   for (const RecordedInput& input : recording.inputs) {
     if (std::holds_alternative<ViewBase>(input.role) || std::holds_alternative<Memory>(input.role))
       break;
+    // `detach_` advances no version: views of the tensor keep their history.
+    const bool is_replaced = !input.seen.same_history && input.seen.version_advance > 0;
     // Autograd takes a view from its base again after a write, by the sizes that it has then.
     const bool is_other_view =
         input.seen.is_view && input.seen.requires_grad_after &&
         (input.seen.before != input.seen.after || input.seen.storage_changed);
     writes.push_back({.data = input.seen.data_mutated,
-                      .history = !input.seen.same_history || is_other_view,
+                      .history = is_replaced || is_other_view,
                       .storage = input.seen.storage_changed});
   }
   return writes;

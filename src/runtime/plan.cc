@@ -87,24 +87,47 @@ std::string found_text(const at::Tensor& tensor) {
   return tensor.defined() ? to_text(type_of(tensor)) : "an undefined tensor";
 }
 
-/// Returns the tensor with another offset into a storage that begins elsewhere, over the same
-/// elements.
-at::Tensor beginning_at(const at::Tensor& tensor, int64_t offset) {
-  const int64_t shift = tensor.storage_offset() - offset;
-  if (shift == 0) return tensor;
+/// Returns the same elements as an element `offset` of a storage of `bytes` bytes that lies in the
+/// tensor's.
+at::Tensor over_part(const at::Tensor& tensor, int64_t offset, int64_t bytes) {
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   const auto item = static_cast<int64_t>(tensor.element_size());
   const c10::Storage& storage = tensor.storage();
-  auto* data = static_cast<char*>(const_cast<void*>(storage.data())) + shift * item;
+  auto* data = static_cast<char*>(const_cast<void*>(storage.data())) +
+               (tensor.storage_offset() - offset) * item;
   auto* holder = new c10::Storage(storage);
   c10::DataPtr begin(
       data, holder, [](void* held) { delete static_cast<c10::Storage*>(held); }, storage.device());
-  // An empty tensor may begin past the end of its storage.
-  const auto bytes = std::max<int64_t>(static_cast<int64_t>(storage.nbytes()) - shift * item, 0);
-  const c10::Storage moved(c10::Storage::use_byte_size_t{}, bytes, std::move(begin));
+  const c10::Storage part(c10::Storage::use_byte_size_t{}, bytes, std::move(begin));
   TensorType type = type_of(tensor);
   type.storage_offset = offset;
-  return tensor_over(moved, type);
+  return tensor_over(part, type);
+}
+
+at::Tensor beginning_at(const at::Tensor& tensor, int64_t offset) {
+  const int64_t shift = tensor.storage_offset() - offset;
+  if (shift == 0) return tensor;
+  const auto bytes = static_cast<int64_t>(tensor.storage().nbytes());
+  // An empty tensor may begin past the end of its storage.
+  return over_part(
+      tensor, offset,
+      std::max<int64_t>(bytes - shift * static_cast<int64_t>(tensor.element_size()), 0));
+}
+
+bool is_functional(const c10::FunctionSchema& schema) {
+  return std::ranges::none_of(schema.arguments(), [](const c10::Argument& argument) {
+    return argument.alias_info() != nullptr;
+  });
+}
+
+/// Operators that copy a whole storage (`copy`, `slice_scatter`) want it to end with an element,
+/// which one of a view of another dtype need not.
+at::Tensor over_whole_elements(at::Tensor tensor) {
+  if (!tensor.defined()) return tensor;
+  const size_t bytes = tensor.storage().nbytes();
+  const size_t rest = bytes & (tensor.element_size() - 1);
+  if (rest == 0) return tensor;
+  return over_part(tensor, tensor.storage_offset(), static_cast<int64_t>(bytes - rest));
 }
 
 constexpr bool kChecked = FOREGRAD_CHECKED;
@@ -171,7 +194,10 @@ class Plan::Compiler {
   }
 
   Step step(const Node& node) {
-    Step step{.op = operator_of(node), .args = {}, .results = {}};
+    Step step{.op = operator_of(node),
+              .args = {},
+              .results = {},
+              .is_functional = !node.overwrites && is_functional(node.op.schema())};
     const auto& parameters = step.op.schema().arguments();
     TORCH_INTERNAL_ASSERT(node.args.size() == parameters.size(), "plan: ", place(), ": expected ",
                           parameters.size(), " arguments, got ", node.args.size());
@@ -280,7 +306,7 @@ class Plan::Execution {
     {
       at::AutoDispatchBelowADInplaceOrView below_autograd;
       for (const Step& step : plan_.steps_) {
-        for (const Argument& argument : step.args) push(argument);
+        for (const Argument& argument : step.args) push(argument, step.is_functional);
         step.op.callBoxed(stack_);
         take_results(step);
       }
@@ -299,9 +325,9 @@ class Plan::Execution {
     return read.last ? std::move(tensor) : tensor;
   }
 
-  void push(const Argument& argument) {
+  void push(const Argument& argument, bool may_copy_storage) {
     if (const auto* read = std::get_if<Read>(&argument)) {
-      stack_.emplace_back(take(*read));
+      stack_.emplace_back(may_copy_storage ? over_whole_elements(take(*read)) : take(*read));
     } else if (const auto* list = std::get_if<ReadList>(&argument)) {
       push_list(*list);
     } else {

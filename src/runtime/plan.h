@@ -59,6 +59,7 @@ class Plan {
     c10::OperatorHandle op;
     std::vector<Argument> args;
     std::vector<Result> results;
+    bool is_functional = false;
   };
 
   class Compiler;

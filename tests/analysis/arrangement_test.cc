@@ -94,12 +94,31 @@ TEST(Arrangement, ReadsWritesOfArgumentsAndCapturedTensorsOnly) {
   recording.inputs.push_back({.value = {}, .tensor = {}, .role = UserInput{}, .seen = {}});
   recording.inputs[0].seen.data_mutated = true;
   recording.inputs[0].seen.same_history = false;
+  recording.inputs[0].seen.version_advance = 1;
   recording.inputs.push_back({.value = {}, .tensor = {}, .role = Lifted{{1}}, .seen = {}});
   recording.inputs[1].seen.storage_changed = true;
   recording.inputs.push_back({.value = {}, .tensor = {}, .role = ViewBase{{2}}, .seen = {}});
   EXPECT_EQ(
       writes_of(recording),
       (std::vector<InputWrites>{kTracked, {.data = false, .history = false, .storage = true}}));
+}
+
+TEST(Arrangement, ADetachedInputsViewsKeepTheirHistory) {
+  Recording recording;
+  recording.inputs.push_back({.value = {}, .tensor = {}, .role = UserInput{}, .seen = {}});
+  recording.inputs[0].seen.same_history = false;  // `detach_`
+  EXPECT_EQ(writes_of(recording), std::vector<InputWrites>{kNone});
+}
+
+TEST(Arrangement, AViewThatOverlapsItselfSharesAMemoryWithWhatItsBaseOverlaps) {
+  const std::vector<InputFacts> facts = {lying(strided_type({4, 4}, {2, 2}, 4), 0, 2),
+                                         lying(strided_type({18}, {1})),
+                                         lying(strided_type({18}, {1}), 0, {}, false)};
+  const Arrangement shared = arrange(facts, {kTracked, kHidden}, false);
+  ASSERT_EQ(shared.memories.size(), 1U);
+  EXPECT_EQ(shared.of(0).view_of, 2U);
+  EXPECT_EQ(shared.of(1).memory, 0U);
+  EXPECT_EQ(shared.of(2).memory, 0U);
 }
 
 TEST(Arrangement, AViewThatWasMadeALeafKeepsItsHistory) {

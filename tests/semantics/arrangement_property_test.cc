@@ -82,7 +82,8 @@ TensorType without_offset(TensorType type) {
 }
 
 /// In: the stand-ins are to the function what the tensors are.
-void expect_same_to_the_function(const Tensors& tensors, const InputTable& inputs) {
+void expect_same_to_the_function(const Tensors& tensors, const InputTable& inputs,
+                                 const std::vector<InputWrites>& writes) {
   for (size_t i = 0; i < tensors.size(); ++i) {
     const at::Tensor stand_in = inputs.stand_in_of(tensors[i]);
     EXPECT_EQ(to_text(without_offset(type_of(stand_in))),
@@ -91,6 +92,11 @@ void expect_same_to_the_function(const Tensors& tensors, const InputTable& input
     EXPECT_EQ(stand_in.is_leaf(), tensors[i].is_leaf());
     for (size_t k = 0; k < i; ++k) {
       const at::Tensor other = inputs.stand_in_of(tensors[k]);
+      // A write to one is to be seen in the other.
+      if (tensors[i].is_alias_of(tensors[k]) && (writes[i].data || writes[k].data) &&
+          overlaps(type_of(tensors[i]), type_of(tensors[k]))) {
+        EXPECT_TRUE(stand_in.is_alias_of(other));
+      }
       if (!stand_in.is_alias_of(other)) continue;
       // Those that share a memory lie in it as they do in their storage.
       EXPECT_TRUE(tensors[i].is_alias_of(tensors[k]));
@@ -144,7 +150,7 @@ TEST(ArrangementProperty, InAndOutIsTheIdentity) {
       ++refused;
       continue;
     }
-    expect_same_to_the_function(tensors, inputs);
+    expect_same_to_the_function(tensors, inputs, writes);
     recording.inputs = inputs.finish();
     const ViewAndMutationMeta meta = analyze_views_and_mutations(recording);
     for (size_t i = 0; i < tensors.size(); ++i) {

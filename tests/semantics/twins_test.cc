@@ -317,5 +317,48 @@ TEST(Twins, AViewThatWasMadeALeafIsGivenAHistory) {
       });
 }
 
+TEST(Twins, AComplexViewOfAnOddNumberOfFloatsIsWrittenInPart) {
+  expect_twin(
+      [](Tensors in) -> Tensors {
+        const at::Tensor pairs = at::view_as_complex(in[0]);
+        pairs.slice(0, 1, 2).mul_(3);
+        const at::Tensor odd = (in[1] * 2).slice(0, 0, 4).view({2, 2});
+        at::view_as_complex(odd).slice(0, 0, 1).mul_(pairs);
+        return {odd};
+      },
+      []() -> Tensors {
+        return {at::randn({5}).slice(0, 0, 4).view({2, 2}), at::randn({5})};
+      });
+}
+
+TEST(Twins, AViewOfATensorThatIsDetachedKeepsItsHistory) {
+  expect_twin(
+      [](Tensors in) -> Tensors {
+        const at::Tensor out = in[1].neg();
+        in[0].detach_();
+        return {out};
+      },
+      []() -> Tensors {
+        const at::Tensor x = leaf({2, 2}) * 1;
+        return {x, x.select(1, 1)};
+      },
+      [](const Tensors& in, const Tensors& outputs) -> Tensors {
+        return torch::autograd::grad({outputs[0].sum()}, {in[1]}, {}, true, false, true);
+      });
+}
+
+TEST(Twins, ADetachedBaseIsWrittenBesideAViewThatOverlapsItself) {
+  expect_twin(
+      [](Tensors in) -> Tensors {
+        in[0].copy_(in[0].softmax(0));
+        in[1].sin_();
+        return {};
+      },
+      []() -> Tensors {
+        const at::Tensor x = leaf({18}) * 1;
+        return {x.detach(), x.as_strided({4, 4}, {2, 2}, 4)};
+      });
+}
+
 }  // namespace
 }  // namespace foregrad::testing
