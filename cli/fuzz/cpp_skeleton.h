@@ -83,20 +83,39 @@ at::Tensor tangent(const at::Tensor& output, char kind) {
   return at::ones_like(output, output.options().memory_format(at::MemoryFormat::Contiguous));
 }
 
-// Differentiates the chosen outputs, with respect to the given inputs if there are any.
-Tensors differentiate(const Tensors& outputs, const std::vector<size_t>& chosen,
-                      char kind, bool keep, const Tensors& inputs) {
+// Differentiates the chosen outputs, with respect to the given inputs if there are any; then
+// `order` - 1 times the gradients that came before, with respect to the first tangents too if these
+// are differentiated. Returns the gradients of all orders.
+Tensors differentiate(const Tensors& outputs, const std::vector<size_t>& chosen, char kind,
+                      bool keep, Tensors inputs, int order = 1, bool with_tangents = false) {
   Tensors roots;
   Tensors tangents;
   for (size_t i : chosen) {
     if (!outputs[i].defined() || !outputs[i].requires_grad()) continue;
     roots.push_back(outputs[i]);
     tangents.push_back(tangent(outputs[i], kind));
+    if (with_tangents) tangents.back().requires_grad_();
   }
   if (roots.empty()) return {};
-  if (!inputs.empty()) return torch::autograd::grad(roots, inputs, tangents, keep, false, true);
-  torch::autograd::backward(roots, tangents, keep);
-  return {};
+  if (inputs.empty()) {
+    torch::autograd::backward(roots, tangents, keep);
+    return {};
+  }
+  Tensors all;
+  for (int i = 1; i <= order && !roots.empty(); ++i) {
+    const Tensors gradients =
+        torch::autograd::grad(roots, inputs, tangents, keep || i < order, i < order, true);
+    add(all, gradients);
+    if (i == 1 && with_tangents) add(inputs, tangents);
+    roots.clear();
+    tangents.clear();
+    for (const at::Tensor& gradient : gradients) {
+      if (!gradient.defined() || !gradient.requires_grad()) continue;
+      roots.push_back(gradient);
+      tangents.push_back(tangent(gradient, 'v'));
+    }
+  }
+  return all;
 }
 
 // Of what the caller made, that which requires grad and has no new history since

@@ -132,6 +132,9 @@ class Edits {
         simplify([&](Program& p) { std::erase(p.backwards[i].outputs, output); });
       }
       simplify([&](Program& p) { p.backwards[i].tangent = Backward::Tangent::Ones; });
+      simplify([&](Program& p) { p.backwards[i].order = 1; });
+      simplify([&](Program& p) { p.backwards[i].order = std::min(p.backwards[i].order, 2); });
+      simplify([&](Program& p) { p.backwards[i].differentiates_tangents = false; });
       simplify([&](Program& p) { p.backwards[i].kind = Backward::Kind::Backward; });
     }
     simplify([](Program& p) { p.writes_before_backward = false; });

@@ -58,6 +58,11 @@ std::vector<Backward> draw_backwards(Random& random, size_t outputs) {
       if (random.chance(70)) backward.outputs.push_back(i);
     }
   }
+  for (Backward& backward : backwards) {
+    if (backward.kind != Backward::Kind::Grad) continue;
+    backward.order = random.one_of({1, 1, 1, 2, 2, 3});
+    backward.differentiates_tangents = backward.order > 1 && random.chance(50);
+  }
   return backwards;
 }
 

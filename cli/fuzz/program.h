@@ -77,6 +77,9 @@ struct Backward {
   Kind kind = Kind::Backward;
   Tangent tangent = Tangent::Ones;
   std::vector<size_t> outputs{};  // those that do not require grad are left out
+  // Of `Grad`: how often gradients are taken, each time of those that came before.
+  int order = 1;
+  bool differentiates_tangents = false;  // the first tangents require grad
   bool operator==(const Backward&) const = default;
 };
 

@@ -223,13 +223,40 @@ class ProgramRun {
       for (const size_t i : chosen) {
         outputs.push_back(side.outputs[i]);
         tangents.push_back(tangent_of(side.outputs[i], backward.tangent));
+        if (backward.differentiates_tangents) tangents.back().requires_grad_();
       }
       if (backward.kind == Backward::Kind::Backward) {
         torch::autograd::backward(outputs, tangents, is_followed);
-      } else if (const Tensors inputs = gradient_inputs(side); !inputs.empty()) {
-        side.gradients = torch::autograd::grad(outputs, inputs, tangents, is_followed, false, true);
+      } else if (Tensors inputs = gradient_inputs(side); !inputs.empty()) {
+        side.gradients =
+            gradients_of(std::move(outputs), std::move(inputs), std::move(tangents), backward.order, is_followed);
       }
     });
+  }
+
+  /// The gradients of all orders, one after the other.
+  static Tensors gradients_of(Tensors roots, Tensors inputs, Tensors tangents, int order,
+                              bool is_followed) {
+    Tensors all;
+    for (int i = 1; i <= order && !roots.empty(); ++i) {
+      const bool is_last = i == order;
+      const Tensors gradients = torch::autograd::grad(
+          roots, inputs, tangents, is_followed || !is_last, /*create_graph=*/!is_last, true);
+      all.insert(all.end(), gradients.begin(), gradients.end());
+      if (i == 1) {
+        for (const at::Tensor& tangent : tangents) {
+          if (tangent.requires_grad()) inputs.push_back(tangent);
+        }
+      }
+      roots.clear();
+      tangents.clear();
+      for (const at::Tensor& gradient : gradients) {
+        if (!gradient.defined() || !gradient.requires_grad()) continue;
+        roots.push_back(gradient);
+        tangents.push_back(tangent_of(gradient, Backward::Tangent::Varied));
+      }
+    }
+    return all;
   }
 
   /// The tensors that the gradient is taken with respect to: of what the caller made, that which

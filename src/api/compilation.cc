@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
-#include <set>
 #include <unordered_set>
 
 #include "analysis/arrangement.h"
 #include "analysis/liveness.h"
 #include "analysis/views_and_mutations.h"
+#include "api/derivatives.h"
 #include "capture/input_facts.h"
 #include "capture/record_again.h"
 #include "capture/recorder.h"
@@ -115,105 +115,26 @@ void rehearse_effects(const ViewAndMutationMeta& meta, const Graph& joint) {
   }
 }
 
-/// The inputs that a gradient may reach. `all`: of those that require grad, where it is not known.
-std::vector<InputIndex> differentiated_inputs(const Graph& joint, bool all) {
-  std::vector<InputIndex> inputs;
-  for (const GraphOutput& output : joint.outputs) {
-    if (const auto* grad = std::get_if<Grad>(&output.role); grad && (output.value || all))
-      inputs.push_back(grad->of);
-  }
-  return inputs;
-}
-
-/// Makes a backward of its graph: without the saved values that it doesn't read, and the gradients
-/// that nobody gets.
-Backward make_backward(Graph graph, const std::vector<InputIndex>& differentiated) {
-  std::vector<bool> is_read(graph.values.size());
-  for (const Node& node : graph.nodes)
-    for_each_read(node, [&](ValueId value) { is_read[value.index] = true; });
-  for (const GraphOutput& output : graph.outputs) {
-    if (output.value) is_read[output.value->index] = true;
-  }
-  std::erase_if(graph.outputs, [&](const GraphOutput& output) {
-    return std::ranges::find(differentiated, std::get<Grad>(output.role).of) ==
-           differentiated.end();
-  });
-  std::vector<GraphInput> inputs;
-  std::vector<uint32_t> saved;
-  std::vector<TensorType> tangents;
-  uint32_t saved_count = 0;
-  for (const GraphInput& input : graph.inputs) {
-    if (std::holds_alternative<Saved>(input.role)) {
-      const uint32_t index = saved_count++;
-      if (!is_read[input.value.index]) continue;
-      saved.push_back(index);
-    } else {
-      tangents.push_back(graph.type(input.value));
-    }
-    inputs.push_back(input);
-  }
-  graph.inputs = std::move(inputs);
-  return {.plan = Plan(graph), .saved = std::move(saved), .tangents = std::move(tangents)};
-}
-
 Arrangement arrange_for_any_writes(const std::vector<at::Tensor>& arguments) {
   const auto facts = gather_inputs(arguments).facts;
   return arrange(facts, std::vector<InputWrites>(arguments.size(), any_writes()), false);
 }
 
-std::vector<TensorType> tangent_types(const Graph& joint) {
-  std::vector<TensorType> types;
+/// The primals that a backward could be given but for being saved: tensors that the caller holds
+/// and the call does not write.
+std::vector<InputIndex> unsaved_primals(const Graph& joint, const SavedValues& saved) {
+  std::vector<InputIndex> primals;
   for (const GraphInput& input : joint.inputs) {
-    if (std::holds_alternative<Tangent>(input.role)) types.push_back(joint.type(input.value));
+    const bool is_callers = std::holds_alternative<UserInput>(input.role) ||
+                            std::holds_alternative<Lifted>(input.role);
+    if (!is_callers || std::ranges::binary_search(saved, input.value)) continue;
+    const InputIndex primal = *primal_of(input.role);
+    const bool is_written = std::ranges::any_of(joint.outputs, [&](const GraphOutput& output) {
+      return output.role == OutputRole(MutatedInput{primal});
+    });
+    if (!is_written) primals.push_back(primal);
   }
-  return types;
-}
-
-/// Compiles the backward of one forward for any layout of the tangents.
-struct BackwardMaker {
-  std::shared_ptr<const Recording> recording;
-  ViewAndMutationMeta meta;
-  std::vector<Differentiable> tangents;
-  SavedValues saved;
-  std::vector<InputIndex> differentiated;
-
-  Backward operator()(const TangentLayout& layout) const {
-    std::vector<Differentiable> chosen;
-    std::vector<c10::DimVector> strides;
-    for (size_t i = 0; i < tangents.size(); ++i) {
-      if (!layout[i]) continue;
-      chosen.push_back(tangents[i]);
-      strides.push_back(*layout[i]);
-    }
-    JointTrace joint = trace_joint(*recording, meta, chosen, strides);
-    if (joint.gradient_error) {
-      return Backward{
-          .plan = Plan(Graph()), .saved = {}, .tangents = {}, .error = joint.gradient_error};
-    }
-    std::vector<PassRecord> unused;
-    const Graph graph = run_passes(masked_joint_passes(), std::move(joint.graph), unused);
-    Backward backward = make_backward(
-        run_passes(final_passes(), partition(graph, saved).backward, unused), differentiated);
-    backward.unchanged = std::move(joint.read_by_backward);
-    return backward;
-  }
-};
-
-/// What backward needs of forward. If eager's backward throws for all tangents together, it may not
-/// for some of them.
-SavedValues choose_saved(const Compilation& made, const std::vector<Differentiable>& tangents,
-                         bool is_erroneous) {
-  if (!is_erroneous) return choose_saved_values(made.joint);
-  std::set<ValueId> saved;
-  for (const Differentiable& tangent : tangents) {
-    std::vector<PassRecord> unused;
-    JointTrace joint = trace_joint(*made.recording, made.meta, {tangent});
-    if (joint.gradient_error) continue;
-    const SavedValues own =
-        choose_saved_values(run_passes(masked_joint_passes(), std::move(joint.graph), unused));
-    saved.insert(own.begin(), own.end());
-  }
-  return {saved.begin(), saved.end()};
+  return primals;
 }
 
 void build(Compilation& made, Stages& stages) {
@@ -225,17 +146,40 @@ void build(Compilation& made, Stages& stages) {
   check_unread_operators(joint.graph, unread_nodes(joint.graph));
   rehearse_effects(made.meta, joint.graph);
   const bool is_erroneous = joint.gradient_error != nullptr;
+  const SavedValues saved_by_eager = choose_saved_values(joint.graph);
   // Which forward values the backwards of some tangents read is not known yet.
   made.joint = run_passes(is_erroneous ? masked_joint_passes() : joint_passes(),
                           std::move(joint.graph), passes);
   stages.end("passes");
-  const SavedValues saved = choose_saved(made, tangents, is_erroneous);
-  Partition parts = partition(made.joint, saved);
+  Derivatives derivatives{.recording = made.recording,
+                          .meta = made.meta,
+                          .earlier = {},
+                          .tangents = tangents,
+                          .types = tangent_types(made.joint),
+                          .saved = {},
+                          .recoverable = {},
+                          .differentiated = differentiated_inputs(made.joint, is_erroneous)};
+  derivatives.saved = is_erroneous ? choose_saved_for_each(derivatives)
+                                   : choose_saved_values(made.joint);
+  const std::vector<InputIndex> kept_weakly =
+      std::ranges::includes(derivatives.saved, saved_by_eager)
+          ? std::vector<InputIndex>()
+          : unsaved_primals(made.joint, derivatives.saved);
+  for (const GraphInput& input : made.joint.inputs) {
+    const auto primal = primal_of(input.role);
+    if (primal && std::ranges::find(kept_weakly, *primal) != kept_weakly.end())
+      derivatives.recoverable.push_back(input.value);
+  }
+  Partition parts = partition(made.joint, derivatives.saved);
   stages.end("partition");
   made.forward = run_passes(final_passes(), std::move(parts.forward), passes);
   made.backward = run_passes(final_passes(), std::move(parts.backward), passes);
   stages.end("final passes");
-  const auto differentiated = differentiated_inputs(made.joint, is_erroneous);
+  std::optional<Backward> backward;
+  if (!tangents.empty() && !is_erroneous) {
+    backward = make_backward(made.backward, derivatives.differentiated);
+    backward->unchanged = std::move(joint.read_by_backward);
+  }
   SpecialisationParts runtime{
       .meta = made.meta,
       .forward = made.forward,
@@ -243,14 +187,9 @@ void build(Compilation& made, Stages& stages) {
       .draws_random = std::ranges::any_of(made.joint.nodes,
                                           [](const Node& node) { return is_random(node.op); }),
       .saved_in_outputs = saved_in_outputs(made.forward),
-      .differentiated = differentiated,
-      .tangents = tangent_types(made.joint),
-      .backward = std::nullopt,
-      .make_backward = BackwardMaker{made.recording, made.meta, tangents, saved, differentiated}};
-  if (!tangents.empty() && !is_erroneous) {
-    runtime.backward = make_backward(made.backward, differentiated);
-    runtime.backward->unchanged = std::move(joint.read_by_backward);
-  }
+      .kept_weakly = kept_weakly,
+      .differentiated = derivatives.differentiated,
+      .backwards = make_backwards(std::move(derivatives), std::move(backward))};
   made.specialisation = std::make_shared<Specialisation>(std::move(runtime));
   stages.end("plan");
 }

@@ -74,8 +74,7 @@ class JointReplay {
     }
   }
 
-  JointTrace run(const std::vector<Differentiable>& tangents,
-                 const std::vector<c10::DimVector>& strides) {
+  JointTrace run(const std::vector<GradientRound>& rounds) {
     DefaultDtype default_dtype(recording_.default_dtype);
     Tracer::Scope tracing(tracer_);
     TracingScope scope(TracingScope::Level::Replaying);
@@ -84,16 +83,29 @@ class JointReplay {
       replay(recording_.ops[i]);
       keep_histories(i);
     }
-    for (const OutputRole& role : meta_.forward_outputs()) {
+    for (const OutputRole& role : meta_.forward_outputs())
       tracer_.graph().outputs.push_back({output_value(role), role});
-    }
     check_outputs();
+    if (rounds.size() == 1) {
+      tracer_.set_phase(Phase::Backward);
+    } else {
+      tracer_.graph().outputs.clear();
+    }
+    find_edges();
+    std::vector<History> histories = histories_of(rounds.front());
+    for (size_t k = 0; k + 1 < rounds.size(); ++k) {
+      const at::AutoGradMode with_history(true);
+      const auto gradients = take_earlier(rounds[k], histories);
+      histories = histories_of(rounds[k + 1], gradients);
+      if (k + 2 == rounds.size()) give_back(gradients);
+    }
     tracer_.set_phase(Phase::Backward);
-    take_gradients(tangents, strides);
+    take_last(rounds.back(), histories);
     return {.graph = std::move(tracer_.graph()),
             .last_resort_shapes = tracer_.last_resort_shapes(),
             .gradient_error = gradient_error_,
-            .read_by_backward = std::move(read_by_backward_)};
+            .read_by_backward = std::move(read_by_backward_),
+            .differentiable = std::move(differentiable_)};
   }
 
  private:
@@ -248,24 +260,35 @@ class JointReplay {
     return {type_of(output), torch::autograd::impl::gradient_edge(output)};
   }
 
-  void take_gradients(const std::vector<Differentiable>& tangents,
-                      const std::vector<c10::DimVector>& strides) {
-    torch::autograd::edge_list roots;
-    torch::autograd::variable_list root_grads;
-    for (const Differentiable& of : tangents) {
-      History history = history_of(of);
-      TensorType& type = history.type;
-      type.storage_offset = 0;
-      type.is_conj = type.is_neg = false;
-      if (!strides.empty()) {
-        type.strides = strides[root_grads.size()];
-      } else if (!type.is_dense_and_non_overlapping()) {
-        type.strides = contiguous_strides(type.sizes);
-      }
-      root_grads.push_back(make_tangent(tracer_, type, of));
-      roots.push_back(std::move(history.edge));
+  std::vector<History> histories_of(const GradientRound& first) const {
+    std::vector<History> histories;
+    for (const Differentiable& of : first.of) histories.push_back(history_of(of));
+    return histories;
+  }
+  /// `gradients`: of the round before, by InputIndex.
+  static std::vector<History> histories_of(const GradientRound& round,
+                                           const std::vector<at::Tensor>& gradients) {
+    std::vector<History> histories;
+    for (const Differentiable& of : round.of) {
+      const at::Tensor& gradient = gradients.at(std::get<UserOutput>(of).output.index);
+      histories.push_back({type_of(gradient), torch::autograd::impl::gradient_edge(gradient)});
     }
-    torch::autograd::edge_list wanted;
+    return histories;
+  }
+
+  static TensorType tangent_type(const GradientRound& round, size_t i, TensorType type) {
+    type.storage_offset = 0;
+    type.is_conj = type.is_neg = false;
+    if (!round.strides.empty()) {
+      type.strides = round.strides[i];
+    } else if (!type.is_dense_and_non_overlapping()) {
+      type.strides = contiguous_strides(type.sizes);
+    }
+    return type;
+  }
+
+  /// Finds where the histories of the inputs begin.
+  void find_edges() {
     for (uint32_t i = 0; i < edges_.size(); ++i) {
       // `requires_grad_` in the function makes it a leaf to the operators that follow.
       const RecordedInput& input = recording_.inputs[i];
@@ -284,31 +307,79 @@ class JointReplay {
       if (!edge.is_valid()) edge = earlier.second;
       return edge == earlier.second;
     });
-    for (const auto& edge : edges_) {
-      if (edge.is_valid()) wanted.push_back(edge);
+  }
+
+  bool is_first_round() const { return edges_.size() == recording_.inputs.size(); }
+
+  /// Takes a round that a later one differentiates. Returns the gradients, by InputIndex.
+  std::vector<at::Tensor> take_earlier(const GradientRound& round,
+                                       const std::vector<History>& histories) {
+    Gradients gradients = all_wanted();
+    torch::autograd::edge_list edges;  // of the tangents
+    for (size_t i = 0; i < histories.size(); ++i) {
+      const InputIndex index{static_cast<uint32_t>(edges_.size() + i)};
+      const bool requires_grad = !round.requires_grad.empty() && round.requires_grad[i];
+      const at::Tensor tangent =
+          make_stand_in(tracer_, tangent_type(round, i, histories[i].type), UserInput{index},
+                        requires_grad, /*is_leaf=*/true);
+      edges.push_back(requires_grad ? torch::autograd::impl::gradient_edge(tangent)
+                                    : torch::autograd::Edge());
+      gradients.root_grads.push_back(tangent);
+      gradients.roots.push_back(histories[i].edge);
     }
-    for (const auto& [input, edge] : earlier_edges_) wanted.push_back(edge);
-    torch::autograd::variable_list grads(wanted.size());
-    if (!roots.empty() && !wanted.empty()) {
-      find_read_by_backward({roots, root_grads, wanted});
-      if (auto taken = take({roots, root_grads, wanted}, /*keep_graph=*/false)) {
-        grads = std::move(*taken);
-      }
+    if (is_first_round()) find_read_by_backward(gradients);
+    auto taken = take(gradients, Keep::GraphAndHistory);
+    if (gradient_error_) std::rethrow_exception(gradient_error_);
+    std::vector<at::Tensor> by_input = sum_by_input(std::move(*taken));
+    edges_.insert(edges_.end(), edges.begin(), edges.end());
+    return by_input;
+  }
+
+  /// The gradients are the outputs of the graph.
+  void give_back(const std::vector<at::Tensor>& gradients) {
+    for (uint32_t i = 0; i < gradients.size(); ++i) {
+      if (!gradients[i].defined()) continue;
+      tracer_.graph().outputs.push_back({traced_value(gradients[i]), UserOutput{{i}}});
+      if (gradients[i].requires_grad()) differentiable_.push_back({i});
     }
-    const auto reached = gradient_error_ ? nodes_behind(roots) : NodeSet();
+  }
+
+  void take_last(const GradientRound& round, const std::vector<History>& histories) {
+    Gradients gradients = all_wanted();
+    for (size_t i = 0; i < histories.size(); ++i) {
+      gradients.root_grads.push_back(
+          make_tangent(tracer_, tangent_type(round, i, histories[i].type), round.of[i]));
+      gradients.roots.push_back(histories[i].edge);
+    }
+    torch::autograd::variable_list grads(gradients.wanted.size());
+    if (!gradients.roots.empty() && !gradients.wanted.empty()) {
+      if (is_first_round()) find_read_by_backward(gradients);
+      if (auto taken = take(gradients, Keep::Nothing)) grads = std::move(*taken);
+    }
+    const auto reached = gradient_error_ ? nodes_behind(gradients.roots) : NodeSet();
+    const std::vector<at::Tensor> by_input = sum_by_input(std::move(grads));
+    for (uint32_t i = 0; i < edges_.size(); ++i) {
+      if (!edges_[i].is_valid()) continue;
+      if (gradient_error_ && !reached.contains(edges_[i].function.get())) continue;
+      tracer_.graph().outputs.push_back({traced_value(by_input[i]), Grad{InputIndex{i}}});
+    }
+  }
+
+  /// An input that was given another storage has two accumulators.
+  std::vector<at::Tensor> sum_by_input(torch::autograd::variable_list grads) const {
     const size_t earlier = grads.size() - earlier_edges_.size();
+    std::vector<at::Tensor> by_input(edges_.size());
     size_t next = 0;
     for (uint32_t i = 0; i < edges_.size(); ++i) {
       if (!edges_[i].is_valid()) continue;
-      at::Tensor grad = grads[next++];
-      if (gradient_error_ && !reached.contains(edges_[i].function.get())) continue;
+      at::Tensor& grad = by_input[i] = std::move(grads[next++]);
       if (const auto found = earlier_edges_.find(i); found != earlier_edges_.end()) {
         const auto place = static_cast<size_t>(std::distance(earlier_edges_.begin(), found));
         const at::Tensor& other = grads[earlier + place];
         if (other.defined()) grad = grad.defined() ? other.add(grad) : other;
       }
-      tracer_.graph().outputs.push_back({traced_value(grad), Grad{InputIndex{i}}});
     }
+    return by_input;
   }
 
   /// Whether eager's backward throws the same. Functional wrappers replay view operators where
@@ -325,19 +396,30 @@ class JointReplay {
   }
 
   struct Gradients {
-    const torch::autograd::edge_list& roots;
-    const torch::autograd::variable_list& root_grads;
-    const torch::autograd::edge_list& wanted;
+    torch::autograd::edge_list roots;
+    torch::autograd::variable_list root_grads;
+    torch::autograd::edge_list wanted;
   };
+  Gradients all_wanted() const {
+    Gradients gradients;
+    for (const auto& edge : edges_) {
+      if (edge.is_valid()) gradients.wanted.push_back(edge);
+    }
+    for (const auto& [input, edge] : earlier_edges_) gradients.wanted.push_back(edge);
+    return gradients;
+  }
+
+  enum class Keep { Nothing, Graph, GraphAndHistory };
 
   /// Takes the gradients; nothing if a tensor that they need was written since, which is eager's
   /// error too.
-  std::optional<torch::autograd::variable_list> take(const Gradients& gradients, bool keep_graph) {
+  std::optional<torch::autograd::variable_list> take(const Gradients& gradients, Keep keep) {
     auto& nodes = tracer_.graph().nodes;
     const auto forward_nodes = static_cast<ptrdiff_t>(nodes.size());
     try {
       return torch::autograd::Engine::get_default_engine().execute(
-          gradients.roots, gradients.root_grads, keep_graph, /*create_graph=*/false,
+          gradients.roots, gradients.root_grads, keep != Keep::Nothing,
+          /*create_graph=*/keep == Keep::GraphAndHistory,
           /*accumulate_grad=*/false, gradients.wanted);
     } catch (const Refusal&) {
       throw;
@@ -390,7 +472,7 @@ class JointReplay {
     }
     auto& nodes = tracer_.graph().nodes;
     const auto forward_nodes = static_cast<ptrdiff_t>(nodes.size());
-    const bool throws = !take(gradients, /*keep_graph=*/true);
+    const bool throws = !take(gradients, Keep::Graph);
     nodes.erase(nodes.begin() + forward_nodes, nodes.end());
     gradient_error_ = nullptr;
     for (size_t i = 0; i < candidates.size(); ++i) {
@@ -412,6 +494,7 @@ class JointReplay {
   std::vector<std::pair<Differentiable, History>> joined_;
   std::exception_ptr gradient_error_;
   std::vector<Slot> read_by_backward_;
+  std::vector<InputIndex> differentiable_;
   std::vector<torch::autograd::Edge> edges_;                 // by input: where its history begins
   std::map<uint32_t, torch::autograd::Edge> earlier_edges_;  // where it began before, if elsewhere
   std::unordered_map<uint32_t, ValueId> view_bases_;         // `Recording::view_bases`
@@ -419,10 +502,15 @@ class JointReplay {
 
 }  // namespace
 
+JointTrace trace_rounds(const Recording& recording, const ViewAndMutationMeta& meta,
+                        const std::vector<GradientRound>& rounds) {
+  return JointReplay(recording, meta).run(rounds);
+}
+
 JointTrace trace_joint(const Recording& recording, const ViewAndMutationMeta& meta,
                        const std::vector<Differentiable>& tangents,
                        const std::vector<c10::DimVector>& strides) {
-  return JointReplay(recording, meta).run(tangents, strides);
+  return trace_rounds(recording, meta, {{.of = tangents, .strides = strides}});
 }
 
 }  // namespace foregrad

@@ -11,26 +11,46 @@
 
 namespace foregrad {
 
+/// Gradients taken of one set of tensors.
+struct GradientRound {
+  /// In the first round outputs of the function. In a later one `UserOutput{i}` is the gradient
+  /// with respect to input i of the round before.
+  std::vector<Differentiable> of;
+  std::vector<c10::DimVector> strides{};  // of the tangents; none: as of what they belong to
+  std::vector<bool> requires_grad{};      // whether the tangents do; none: no
+};
+
 struct JointTrace {
   Graph graph;
   std::map<std::string, uint32_t> last_resort_shapes;  // operator and how often
   /// What autograd threw when it took the gradients, as it does in eager's backward; then they are
-  /// all undefined, and only those are there that the history of `tangents` leads to.
+  /// all undefined, and only those are there that the history of the tangents leads to.
   std::exception_ptr gradient_error{};
   /// Inputs and bases that backward reads as they are after the call, though the graph does not
   /// save them themselves: eager's backward throws if they are written before it runs.
   std::vector<Slot> read_by_backward{};
+  /// Of several rounds: the inputs whose gradient of the last round but one requires grad.
+  std::vector<InputIndex> differentiable{};
 };
 
-/// Replays the recording under functionalization and autograd, then takes the gradients of
-/// `tangents`, a subset of `meta.tangents()`.
+/// Replays the recording under functionalization and autograd, then takes the gradients of a subset
+/// of `meta.tangents()`.
 ///
-/// Inputs: the primals in the order of `recording.inputs`, then one tangent for each of `tangents`.
-/// Outputs: `meta.forward_outputs()`, then `Grad{i}` for each input that requires grad, undefined
-/// where autograd leaves it so. The gradient is with respect to the value before the call. Value
-/// ids of the forward part do not depend on `tangents`. Throws `Refusal` if the replay does not do
-/// what the recorded run did.
-/// `strides`: of the tangents; as of what they belong to if there are none.
+/// Inputs: the primals in the order of `recording.inputs`, then one tangent for each of the last
+/// round. Outputs: `meta.forward_outputs()`, then `Grad{i}` for each input that requires grad,
+/// undefined where autograd leaves it so. The gradient is with respect to the value before the
+/// call. Value ids of the forward part do not depend on the rounds, nor those of a round on later
+/// ones. Throws `Refusal` if the replay does not do what the recorded run did.
+///
+/// Of several rounds the last takes gradients of gradients. All but the last are part of the
+/// forward phase. Their tangents are inputs that follow the primals: `UserInput{i}`, with i counted
+/// on from the recording's inputs, and `Grad{i}` where they require grad. In place of the
+/// function's outputs there are the gradients of the last round but one, `UserOutput{i}`, where
+/// they are defined. Throws what autograd throws in these rounds.
+JointTrace trace_rounds(const Recording& recording, const ViewAndMutationMeta& meta,
+                        const std::vector<GradientRound>& rounds);
+
+/// The same for one round.
 JointTrace trace_joint(const Recording& recording, const ViewAndMutationMeta& meta,
                        const std::vector<Differentiable>& tangents,
                        const std::vector<c10::DimVector>& strides = {});

@@ -10,11 +10,14 @@
 #include <ATen/core/Tensor.h>
 #include <fmt/format.h>
 
+#include <unordered_map>
+
 #include "capture/infer.h"
 #include "capture/keys.h"
 #include "capture/trace_tensor.h"
 #include "capture/tracer.h"
 #include "graph/refusal.h"
+#include "ops/op_table.h"
 #include "ops/schema.h"
 
 namespace foregrad {
@@ -202,10 +205,27 @@ class TracedCall {
   bool asks_for_meta_device_ = false;
 };
 
+/// An operator whose result can't be traced is traced as another.
+const c10::OperatorHandle& stand_in_for(const c10::OperatorHandle& op) {
+  static const auto others = [] {
+    std::unordered_map<c10::OperatorHandle, c10::OperatorHandle> found;
+    auto& dispatcher = c10::Dispatcher::singleton();
+    for (const OpRow& row : op_table()) {
+      if (!row.traced_as) continue;
+      found.emplace(dispatcher.findSchemaOrThrow(row.name, row.overload),
+                    dispatcher.findSchemaOrThrow(row.traced_as, row.overload));
+    }
+    return found;
+  }();
+  const auto found = others.find(op);
+  return found == others.end() ? op : found->second;
+}
+
 }  // namespace
 
-void handle_traced_operator(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/,
+void handle_traced_operator(const c10::OperatorHandle& called, c10::DispatchKeySet /*keys*/,
                             torch::jit::Stack* stack) {
+  const c10::OperatorHandle& op = stand_in_for(called);
   BelowTracingScope below;
   Tracer* tracer = Tracer::current();
   TORCH_CHECK(tracer, "`", operator_text(op),

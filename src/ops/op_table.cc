@@ -12,6 +12,7 @@ namespace {
 constexpr std::array kRows = {
     OpRow{.name = "_c10d_functional::wait_tensor", .may_share_memory = true},
     OpRow{.name = "_c10d_functional::wait_tensors", .may_share_memory = true},
+    OpRow{.name = "aten::_efficientzerotensor", .traced_as = "aten::zeros"},
     OpRow{.name = "aten::_empty_affine_quantized", .gives_uninitialised = true},
     OpRow{.name = "aten::_empty_per_channel_affine_quantized", .gives_uninitialised = true},
     OpRow{.name = "aten::_resize_output", .gives_uninitialised = true},

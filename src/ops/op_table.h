@@ -14,6 +14,7 @@ namespace foregrad {
 struct OpRow {
   const char* name;  // with the namespace, for example `aten::empty_like`
   const char* overload = "";
+  const char* traced_as = nullptr;   // an operator of the same arguments that stands for it
   bool gives_uninitialised = false;  // the result's elements are whatever memory held
   bool may_share_memory = false;     // a result may share memory with a tensor argument
   bool has_hidden_write = false;     // writes an argument that the schema does not mark

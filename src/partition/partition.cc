@@ -15,12 +15,14 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "analysis/liveness.h"
+#include "analysis/value_numbers.h"
 #include "graph/refusal.h"
 #include "ops/schema.h"
 
@@ -33,32 +35,49 @@ std::string value_text(ValueId value) { return "%" + std::to_string(value.index)
 
 class BackwardCut {
  public:
-  BackwardCut(const Graph& joint, const SavedValues& saved)
+  /// The saved values and the tangents are there.
+  BackwardCut(const Graph& joint, const SavedValues& saved,
+              const std::vector<GraphInput>& tangents)
       : joint_(joint),
-        saved_(saved),
         producer_(producers(joint)),
         is_there_(joint.values.size()),
         runs_again_(joint.nodes.size()) {
-    for (const ValueId value : saved) is_there_[value.index] = true;
-    for (const GraphInput& input : joint.inputs) {
-      if (std::holds_alternative<Tangent>(input.role)) is_there_[input.value.index] = true;
-    }
+    for (const ValueId value : saved) inputs_.push_back({value, Saved{value}});
+    inputs_.insert(inputs_.end(), tangents.begin(), tangents.end());
+    for (const GraphInput& input : inputs_) is_there_[input.value.index] = true;
   }
 
-  Graph cut() {
+  /// Lets values that equal one that is there be read as that one.
+  void use_equals() {
+    first_equal_ = first_equals(joint_);
+    for (const GraphInput& input : inputs_)
+      there_.emplace(first_equal_[input.value.index], input.value);
+  }
+
+  void need_backward_nodes() {
+    takes_backward_nodes_ = true;
     for (const Node& node : joint_.nodes) {
       if (node.phase == Phase::Backward)
         for_each_read(node, [this](ValueId value) { need(value); });
     }
-    for (const GraphOutput& output : joint_.outputs) {
-      if (output.value && std::holds_alternative<Grad>(output.role)) need(*output.value);
+  }
+
+  Graph cut(std::vector<GraphOutput> outputs) {
+    for (const GraphOutput& output : outputs) {
+      if (output.value) need(*output.value);
     }
-    return collect();
+    return collect(std::move(outputs));
   }
 
  private:
+  ValueId standing_for(ValueId value) const {
+    if (is_there_[value.index] || first_equal_.empty()) return value;
+    const auto found = there_.find(first_equal_[value.index]);
+    return found == there_.end() ? value : found->second;
+  }
+
   void need(ValueId value) {
-    if (is_there_[value.index]) return;
+    if (is_there_[standing_for(value).index]) return;
     path_.push_back(value);
     const auto id = producer_[value.index];
     TORCH_CHECK(id, "partition: backward needs primal ", value_text(value),
@@ -82,24 +101,27 @@ class BackwardCut {
     return text;
   }
 
-  Graph collect() const {
+  Graph collect(std::vector<GraphOutput> outputs) const {
     Graph backward;
     backward.values = joint_.values;
-    for (const ValueId value : saved_) backward.inputs.push_back({value, Saved{value}});
-    for (const GraphInput& input : joint_.inputs) {
-      if (std::holds_alternative<Tangent>(input.role)) backward.inputs.push_back(input);
-    }
+    backward.inputs = inputs_;
     for (uint32_t i = 0; i < joint_.nodes.size(); ++i) {
       if (joint_.nodes[i].phase == Phase::Backward) {
-        backward.nodes.push_back(joint_.nodes[i]);
+        if (takes_backward_nodes_) backward.nodes.push_back(with_equals(joint_.nodes[i]));
       } else if (runs_again_[i]) {
-        backward.nodes.push_back(again(joint_.nodes[i], backward));
+        backward.nodes.push_back(again(with_equals(joint_.nodes[i]), backward));
       }
     }
-    for (const GraphOutput& output : joint_.outputs) {
-      if (std::holds_alternative<Grad>(output.role)) backward.outputs.push_back(output);
+    for (GraphOutput& output : outputs) {
+      if (output.value) output.value = standing_for(*output.value);
     }
+    backward.outputs = std::move(outputs);
     return backward;
+  }
+
+  Node with_equals(Node node) const {
+    for_each_read(node, [&](ValueId& value) { value = standing_for(value); });
+    return node;
   }
 
   // A node that runs again may define a value that is saved too (the other half of a split): the
@@ -113,9 +135,12 @@ class BackwardCut {
   }
 
   const Graph& joint_;
-  const SavedValues& saved_;
+  std::vector<GraphInput> inputs_;
+  bool takes_backward_nodes_ = false;
+  std::vector<ValueId> first_equal_;   // by ValueId; empty: equal values are not looked for
+  std::map<ValueId, ValueId> there_;   // by first equal
   std::vector<std::optional<NodeId>> producer_;
-  std::vector<bool> is_there_;    // by ValueId: an input of backward
+  std::vector<bool> is_there_;    // by ValueId: an input of the cut
   std::vector<bool> runs_again_;  // by NodeId
   std::vector<ValueId> path_;     // from what backward reads to the value in question
 };
@@ -209,9 +234,55 @@ void check_saved_values(const Graph& joint, const SavedValues& saved) {
 
 }  // namespace
 
+namespace {
+
+std::vector<GraphInput> tangents_of(const Graph& joint) {
+  std::vector<GraphInput> tangents;
+  for (const GraphInput& input : joint.inputs) {
+    if (std::holds_alternative<Tangent>(input.role)) tangents.push_back(input);
+  }
+  return tangents;
+}
+
+template <class Role>
+std::vector<GraphOutput> outputs_of(const Graph& joint) {
+  std::vector<GraphOutput> outputs;
+  for (const GraphOutput& output : joint.outputs) {
+    if (std::holds_alternative<Role>(output.role)) outputs.push_back(output);
+  }
+  return outputs;
+}
+
+}  // namespace
+
 Partition partition(const Graph& joint, const SavedValues& saved) {
   check_saved_values(joint, saved);
-  return {.forward = cut_forward(joint, saved), .backward = BackwardCut(joint, saved).cut()};
+  BackwardCut backward(joint, saved, tangents_of(joint));
+  backward.need_backward_nodes();
+  return {.forward = cut_forward(joint, saved), .backward = backward.cut(outputs_of<Grad>(joint))};
+}
+
+Graph cut_gradients(const Graph& joint, const SavedValues& before,
+                    const std::vector<InputIndex>& tangents, const SavedValues& after) {
+  check_saved_values(joint, after);
+  std::vector<GraphInput> given;
+  for (const GraphInput& input : joint.inputs) {
+    const auto primal = primal_of(input.role);
+    if (primal && std::ranges::find(tangents, *primal) != tangents.end()) given.push_back(input);
+  }
+  std::vector<GraphOutput> outputs = outputs_of<UserOutput>(joint);
+  for (const ValueId value : after) outputs.push_back({value, Saved{value}});
+  BackwardCut gradients(joint, before, given);
+  gradients.use_equals();
+  return gradients.cut(std::move(outputs));
+}
+
+Graph cut_last_gradients(const Graph& joint, const SavedValues& saved) {
+  check_saved_values(joint, saved);
+  BackwardCut gradients(joint, saved, tangents_of(joint));
+  gradients.use_equals();
+  gradients.need_backward_nodes();
+  return gradients.cut(outputs_of<Grad>(joint));
 }
 
 }  // namespace foregrad

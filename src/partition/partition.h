@@ -41,4 +41,16 @@ SavedValues choose_saved_values(const Graph& joint);
 /// type.
 Partition partition(const Graph& joint, const SavedValues& saved);
 
+/// Cuts the gradients of the last round but one out of a joint graph of several rounds
+/// (`trace_rounds`). Inputs: `Saved{v}` for each value of `before`, then the primals that `tangents`
+/// names. Outputs: the joint's `UserOutput`s in their order, then `Saved{v}` for each value of
+/// `after`. All nodes are marked `Phase::Backward`. A value that equals one that is there is not
+/// computed again. Throws as `partition`.
+Graph cut_gradients(const Graph& joint, const SavedValues& before,
+                    const std::vector<InputIndex>& tangents, const SavedValues& after);
+
+/// Cuts the gradients of the last round out of such a graph, as `Partition::backward`, with the
+/// same regard for equal values.
+Graph cut_last_gradients(const Graph& joint, const SavedValues& saved);
+
 }  // namespace foregrad

@@ -21,7 +21,6 @@
 #include "passes/cse.h"
 
 #include <c10/util/Exception.h>
-#include <c10/util/hash.h>
 
 #include <algorithm>
 #include <optional>
@@ -30,25 +29,12 @@
 #include <vector>
 
 #include "analysis/liveness.h"
-#include "graph/literal.h"
+#include "analysis/value_numbers.h"
 #include "ops/memory_variant.h"
 #include "ops/schema.h"
 
 namespace foregrad {
 namespace {
-
-size_t hash_of(const Operand& operand) {
-  if (const auto* literal = std::get_if<c10::IValue>(&operand)) return literal_hash(*literal);
-  size_t hash = operand.index();
-  for_each_value(operand, [&](ValueId value) { hash = c10::hash_combine(hash, value.index); });
-  return hash;
-}
-
-size_t hash_of(const Node& node) {
-  size_t hash = std::hash<c10::OperatorHandle>{}(node.op);
-  for (const Operand& arg : node.args) hash = c10::hash_combine(hash, hash_of(arg));
-  return hash;
-}
 
 // Calls `visit(ValueId, ValueId)` for the values of two lists of operands, place by place. Returns
 // whether the lists have the same form.
@@ -176,9 +162,7 @@ class Cse {
   }
 
   bool is_equal(const Node& left, const Node& right) const {
-    if (left.op != right.op || !operands_equal(left.args, right.args)) {
-      return false;
-    }
+    if (!computes_same(left, right)) return false;
     bool same_types = true;
     return zip_values(left.results, right.results,
                       [&](ValueId a, ValueId b) {

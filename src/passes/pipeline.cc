@@ -28,6 +28,16 @@ constexpr std::array kMaskedJointPasses = {
     Pass{"dce_backward", dce_backward},  // which forward nodes are read, other masks tell
 };
 
+// Gradients of gradients save what eager does: a value that is computed anew for backward is not
+// merged into one of forward, whose own derivative might need what is not saved.
+constexpr std::array kHigherJointPasses = {
+    Pass{"fold_noop_views", fold_noop_views}, Pass{"dce_backward", dce_backward},
+};
+
+constexpr std::array kHigherFinalPasses = {
+    Pass{"cse", cse}, Pass{"dce", dce}, Pass{"reinplace", reinplace},
+};
+
 constexpr std::array kFinalPasses = {
     Pass{"dce", dce}, Pass{"reinplace", reinplace},
     // From here on memory matters: no pass may add a reader to a value or move a node.
@@ -45,6 +55,8 @@ std::span<const Pass> joint_passes() { return kJointPasses; }
 std::span<const Pass> masked_joint_passes() { return kMaskedJointPasses; }
 
 std::span<const Pass> final_passes() { return kFinalPasses; }
+std::span<const Pass> higher_joint_passes() { return kHigherJointPasses; }
+std::span<const Pass> higher_final_passes() { return kHigherFinalPasses; }
 
 Graph run_passes(std::span<const Pass> passes, Graph graph, std::vector<PassRecord>& records,
                  const std::function<void(const char*, const Graph&)>& dump) {

@@ -37,6 +37,11 @@ std::span<const Pass> masked_joint_passes();
 /// The passes over a forward or a backward graph, after partitioning.
 std::span<const Pass> final_passes();
 
+/// The same for a joint graph of several rounds of gradients, before and after it is cut. Forward
+/// nodes keep the values that they had.
+std::span<const Pass> higher_joint_passes();
+std::span<const Pass> higher_final_passes();
+
 /// Runs the passes in order. In checked builds the graph is verified before the first and after
 /// each. `dump(name, graph)` is called after each pass that changed the graph, if given. Appends to
 /// `records`, the times without verifying and dumping.

@@ -15,13 +15,14 @@ namespace foregrad {
 namespace {
 
 /// Gives the tangent the layout that it was traced with: a view operator in the graph may count on
-/// it.
+/// it. With grad mode the result keeps the tangent's history.
 at::Tensor coerce(at::Tensor tangent, const TensorType& type) {
   if (tangent.scalar_type() == type.dtype && tangent.strides() == at::IntArrayRef(type.strides) &&
       !tangent.is_conj() && !tangent.is_neg()) {
     return tangent;
   }
-  at::AutoDispatchBelowADInplaceOrView below_autograd;
+  std::optional<at::AutoDispatchBelowADInplaceOrView> below_autograd;
+  if (!c10::GradMode::is_enabled()) below_autograd.emplace();
   // An expanded one, which has lazy bits, stays expanded.
   c10::DimVector sizes = type.sizes;
   for (size_t d = 0; d < sizes.size(); ++d) {
@@ -33,20 +34,36 @@ at::Tensor coerce(at::Tensor tangent, const TensorType& type) {
 }
 
 /// With `create_graph`, makes differentiating a gradient again an error instead of a silent zero.
-void refuse_second_order(torch::autograd::variable_list& grads) {
+void refuse_second_order(torch::autograd::variable_list& grads, const std::string& reason) {
   for (at::Tensor& grad : grads) {
     if (!grad.defined()) continue;
     grad = grad.detach();
     torch::autograd::create_gradient_edge(
         grad, c10::make_intrusive<torch::autograd::Error>(
-                  "Foregrad: the gradient of a compiled function can't be differentiated again "
-                  "yet. Expected one "
-                  "backward without a graph of its own. Run the function eagerly where gradients "
-                  "of gradients are needed."));
+                  "Foregrad: this gradient of a compiled function can't be differentiated again: " +
+                  reason + " Run the function eagerly where gradients of gradients are needed."));
   }
 }
 
+/// The graph's views don't share the version of what they are taken of. A write to what the caller
+/// got is to be noticed as in eager.
+void share_version(const at::Tensor& saved, const at::Tensor& given) {
+  if (!given.is_alias_of(saved)) return;
+  saved.unsafeGetTensorImpl()->set_version_counter(torch::autograd::impl::version_counter(given));
+}
+
 }  // namespace
+
+void BackwardNode::save(std::span<const at::Tensor> results, const SavedResult& saved) {
+  const at::Tensor& value = results[saved.position];
+  if (saved.in_output) share_version(value, results[*saved.in_output]);
+  save(value, saved.is_output);
+}
+
+void BackwardNode::keep_weakly(const at::Tensor& input) {
+  weak_.push_back({decltype(WeakInput::tensor)(input.getIntrusivePtr()),
+                   static_cast<uint32_t>(input._version())});
+}
 
 void BackwardNode::note_version(Slot slot, const at::Tensor& tensor) {
   const c10::VariableVersion& counter = torch::autograd::impl::version_counter(tensor);
@@ -65,7 +82,7 @@ void BackwardNode::check_unchanged(const std::vector<Slot>& slots) const {
   }
 }
 
-torch::autograd::variable_list BackwardNode::apply(torch::autograd::variable_list&& tangents) {
+torch::autograd::variable_list BackwardNode::apply(Tensors&& tangents) {
   std::lock_guard lock(mutex_);
   TangentLayout layout(tangent_count_);
   bool any = false;
@@ -77,25 +94,87 @@ torch::autograd::variable_list BackwardNode::apply(torch::autograd::variable_lis
     }
     any |= tangents[i].defined();
   }
-  if (!any) return torch::autograd::variable_list(num_outputs());
-  std::vector<at::Tensor> inputs;
-  inputs.reserve(saved_.size() + tangent_count_);
+  if (!any) return Tensors(num_outputs());
+  if (c10::GradMode::is_enabled()) return differentiate(std::move(tangents), layout);
   const Backward& backward = source_->backward_for(layout);
   if (backward.error) std::rethrow_exception(backward.error);
-  check_unchanged(backward.unchanged);
-  // What other tangents need stays saved: as in eager, their backward may run later.
-  for (const uint32_t index : backward.saved) {
-    inputs.push_back(saved_[index].unpack(getptr()));
+  return backward.plan.run(take_inputs(backward, std::move(tangents)));
+}
+
+at::Tensor BackwardNode::take_saved(uint32_t index) {
+  if (index < saved_.size()) {
+    at::Tensor value = saved_[index].unpack(getptr());
     if (releases_) saved_[index].reset_data();
+    return value;
   }
+  const WeakInput& weak = weak_.at(index - saved_.size());
+  auto tensor = weak.tensor.lock();
+  TORCH_CHECK(tensor,
+              "Foregrad: a gradient of a gradient needs an argument of the compiled function that "
+              "no longer exists. Keep the arguments until the last backward.");
+  at::Tensor input(std::move(tensor));
+  TORCH_CHECK(static_cast<uint32_t>(input._version()) == weak.version,
+              "one of the variables needed for gradient computation has been modified by an "
+              "inplace operation: an argument of a compiled function is at version ",
+              input._version(), "; expected version ", weak.version,
+              " instead. Write a copy of it, or after backward.");
+  return input;
+}
+
+/// What the plan takes. What other tangents need stays saved: as in eager, their backward may run
+/// later.
+BackwardNode::Tensors BackwardNode::take_inputs(const Backward& backward, Tensors&& tangents) {
+  check_unchanged(backward.unchanged);
+  Tensors inputs;
+  inputs.reserve(backward.saved.size() + backward.tangents.size());
+  for (const uint32_t index : backward.saved) inputs.push_back(take_saved(index));
   size_t next = 0;
-  for (size_t i = 0; i < tangent_count_; ++i) {
-    if (layout[i]) inputs.push_back(coerce(std::move(tangents[i]), backward.tangents[next++]));
+  for (at::Tensor& tangent : tangents) {
+    if (tangent.defined())
+      inputs.push_back(coerce(std::move(tangent), backward.tangents[next++]));
   }
   tangents.clear();
-  auto grads = backward.plan.run(std::move(inputs));
-  if (c10::GradMode::is_enabled()) refuse_second_order(grads);
-  return grads;
+  return inputs;
+}
+
+BackwardNode::Tensors BackwardNode::differentiate(Tensors&& tangents, const TangentLayout& layout) {
+  std::vector<bool> requires_grad;
+  for (const at::Tensor& tangent : tangents)
+    requires_grad.push_back(tangent.defined() && tangent.requires_grad());
+  const DifferentiableBackward& again = source_->differentiable_for(layout, requires_grad);
+  if (again.refusal.empty()) return differentiate_again(std::move(tangents), again);
+  const Backward& backward = source_->backward_for(layout);
+  if (backward.error) std::rethrow_exception(backward.error);
+  Tensors gradients = backward.plan.run(take_inputs(backward, std::move(tangents)));
+  refuse_second_order(gradients, again.refusal);
+  return gradients;
+}
+
+BackwardNode::Tensors BackwardNode::differentiate_again(Tensors&& tangents,
+                                                        const DifferentiableBackward& again) {
+  const size_t saved_count = again.backward.saved.size();
+  Tensors inputs = take_inputs(again.backward, std::move(tangents));
+  torch::autograd::edge_list edges;
+  for (const auto& edge : again.edges) {
+    if (!edge.tangent) {
+      edges.push_back(next_edge(edge.index));
+      continue;
+    }
+    const at::Tensor& tangent = inputs[saved_count + edge.index];
+    edges.push_back(torch::autograd::impl::gradient_edge(tangent));
+  }
+  Tensors results = again.backward.plan.run(std::move(inputs));
+  if (!again.differentiable.empty()) {
+    auto node = c10::make_intrusive<BackwardNode>(again.next, again.differentiable.size());
+    node->set_next_edges(std::move(edges));
+    for (const uint32_t i : again.differentiable)
+      torch::autograd::create_gradient_edge(results[i], node);
+    node->reserve(again.saved.size());
+    for (const SavedResult& saved : again.saved) node->save(results, saved);
+    node->versions_ = versions_;
+  }
+  results.resize(num_outputs());
+  return results;
 }
 
 }  // namespace foregrad

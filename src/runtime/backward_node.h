@@ -7,6 +7,8 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "graph/effects.h"
@@ -29,12 +31,41 @@ struct Backward {
   std::vector<Slot> unchanged{};     // tensors that must not have been written since the call
 };
 
+/// A result of a graph that is saved for a backward.
+struct SavedResult {
+  size_t position = 0;     // among the graph's outputs
+  bool is_output = false;  // it gets the node as its history too
+  std::optional<size_t> in_output{};  // position of an output whose memory it may lie in
+};
+
+class BackwardSource;
+
+/// A backward compiled for one layout whose gradients can be differentiated again.
+struct DifferentiableBackward {
+  /// From saved values and tangents, as `Backward`, to a gradient for each edge of the node, then
+  /// what the next node saves.
+  Backward backward{.plan = Plan(Graph()), .saved = {}, .tangents = {}};
+  /// The gradients that get the next node as their history, in the order of its tangents.
+  std::vector<uint32_t> differentiable{};
+  std::vector<SavedResult> saved{};  // by the next node
+  struct EdgeOf {
+    bool tangent = false;  // of the tangent of that number; else of this node
+    uint32_t index = 0;
+  };
+  std::vector<EdgeOf> edges{};               // of the next node
+  std::shared_ptr<BackwardSource> next{};  // its backwards
+  std::string refusal{};  // why the gradients can't be differentiated; then there is nothing else
+};
+
 /// Gives the backward for a layout, compiled on its first use. Lives as long as any call that may
 /// run backward.
 class BackwardSource {
  public:
   virtual ~BackwardSource() = default;
   virtual const Backward& backward_for(const TangentLayout& layout) = 0;
+  /// `requires_grad`: which of the tangents do.
+  virtual const DifferentiableBackward& differentiable_for(
+      const TangentLayout& layout, const std::vector<bool>& requires_grad) = 0;
 };
 
 /// Saves through `SavedVariable`, so that a write to what backward needs is the same error as in
@@ -48,7 +79,12 @@ class BackwardNode final : public torch::autograd::Node {
   /// Saves a value, in the order of the backward graph's `Saved` inputs. `is_output`: it is an
   /// output of this node.
   void save(const at::Tensor& value, bool is_output) { saved_.emplace_back(value, is_output); }
+  /// Saves a result of a graph.
+  void save(std::span<const at::Tensor> results, const SavedResult& saved);
   void reserve(size_t count) { saved_.reserve(count); }
+  /// Notes an input that is not saved, for gradients of gradients to find if the caller still holds
+  /// it. Numbered on from the saved values.
+  void keep_weakly(const at::Tensor& input);
   /// Notes the version of an input or a base that is not saved itself.
   void note_version(Slot slot, const at::Tensor& tensor);
 
@@ -57,16 +93,27 @@ class BackwardNode final : public torch::autograd::Node {
   void will_release_variables() override { releases_ = true; }
 
  private:
-  std::shared_ptr<BackwardSource> source_;
-  size_t tangent_count_;
+  using Tensors = torch::autograd::variable_list;
   struct Version {
     Slot slot;
     c10::VariableVersion counter;
     uint32_t after_call = 0;
   };
+
+  Tensors differentiate(Tensors&& tangents, const TangentLayout& layout);
+  Tensors differentiate_again(Tensors&& tangents, const DifferentiableBackward& backward);
+  Tensors take_inputs(const Backward& backward, Tensors&& tangents);
+  at::Tensor take_saved(uint32_t index);
   void check_unchanged(const std::vector<Slot>& slots) const;
 
+  std::shared_ptr<BackwardSource> source_;
+  size_t tangent_count_;
   std::vector<torch::autograd::SavedVariable> saved_;
+  struct WeakInput {
+    c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl> tensor;
+    uint32_t version = 0;
+  };
+  std::vector<WeakInput> weak_;
   std::vector<Version> versions_;
   bool releases_ = false;
 };

@@ -34,13 +34,6 @@ torch::autograd::Edge edge_of(const at::Tensor& input) {
   return edge;
 }
 
-/// The graph's views don't share the version of what they are taken of. A write to what the caller
-/// got is to be noticed as in eager.
-void share_version(const at::Tensor& saved, const at::Tensor& given) {
-  if (!given.is_alias_of(saved)) return;
-  saved.unsafeGetTensorImpl()->set_version_counter(torch::autograd::impl::version_counter(given));
-}
-
 }  // namespace
 
 Specialisation::Specialisation(SpecialisationParts parts)
@@ -74,21 +67,16 @@ Specialisation::Specialisation(SpecialisationParts parts)
     std::optional<size_t> in_output;
     if (const auto found = parts_.saved_in_outputs.find(*outputs[i].value);
         found != parts_.saved_in_outputs.end())
-      in_output = std::ranges::find(outputs, found->second, &GraphOutput::value) - outputs.begin();
+      in_output = static_cast<size_t>(
+          std::ranges::find(outputs, found->second, &GraphOutput::value) - outputs.begin());
     saved_.push_back(
-        {.position = i,
+        {.result = {.position = i, .is_output = is_user_output[value], .in_output = in_output},
          .moved_input = moved_input,
-         .is_user_output = is_user_output[value],
-         .written_back = input == written_back.end() ? std::nullopt : std::optional(input->second),
-         .in_output = in_output});
+         .written_back =
+             input == written_back.end() ? std::nullopt : std::optional(input->second)});
   }
   for (const GraphInput& input : parts_.forward.inputs)
     graph_inputs_.push_back(*primal_of(input.role));
-  if (parts_.backward) {
-    TangentLayout traced;
-    for (const TensorType& type : parts_.tangents) traced.emplace_back(type.strides);
-    backwards_.emplace(std::move(traced), *std::exchange(parts_.backward, std::nullopt));
-  }
 }
 
 /// A leaf that is given another storage or size gets its accumulator afterwards, as in eager.
@@ -114,7 +102,7 @@ c10::intrusive_ptr<BackwardNode> Specialisation::make_node(std::span<const at::T
     const InputIndex input = parts_.differentiated[i];
     if (has_late_edge(input)) edges[i] = edge_of(inputs[input.index]);
   }
-  auto node = c10::make_intrusive<BackwardNode>(shared_from_this(), tangent_count_);
+  auto node = c10::make_intrusive<BackwardNode>(parts_.backwards, tangent_count_);
   node->set_next_edges(std::move(edges));
   return node;
 }
@@ -163,7 +151,8 @@ std::vector<at::Tensor> Specialisation::run(std::span<const at::Tensor* const> a
   }
   // What backward reads of an input is the input as it lay.
   for (const SavedOutput& saved : saved_) {
-    if (saved.moved_input) results[saved.position] = results[saved.position].detach();
+    at::Tensor& result = results[saved.result.position];
+    if (saved.moved_input) result = result.detach();
   }
   c10::intrusive_ptr<BackwardNode> node;
   bring_about(meta, slots, [&]() -> c10::intrusive_ptr<torch::autograd::Node> {
@@ -180,12 +169,12 @@ std::vector<at::Tensor> Specialisation::run(std::span<const at::Tensor* const> a
         const at::Tensor& input = inputs[saved.written_back->index];
         node->save(input, input.grad_fn() == node);
       } else {
-        if (saved.in_output) share_version(results[saved.position], results[*saved.in_output]);
-        node->save(results[saved.position], saved.is_user_output);
+        node->save(results, saved.result);
       }
     }
   }
   if (node) {
+    for (const InputIndex input : parts_.kept_weakly) node->keep_weakly(inputs[input.index]);
     for (uint32_t i = 0; i < meta.inputs.size(); ++i) {
       const InputInfo& info = meta.inputs[i];
       if (info.version_advance > 0 || !info.is_graph_input()) node->note_version({i}, inputs[i]);
@@ -212,28 +201,6 @@ void Specialisation::finish_new_tensors(std::span<const at::Tensor> outputs,
       outputs[i].unsafeGetTensorImpl()->set_requires_grad(true);
     }
   }
-}
-
-const Backward& Specialisation::backward_for(const TangentLayout& layout) {
-  constexpr size_t kMostLayouts = 32;
-  std::lock_guard lock(mutex_);
-  if (const auto found = backwards_.find(layout); found != backwards_.end()) return found->second;
-  if (backwards_.size() < kMostLayouts) {
-    try {
-      return backwards_.emplace(layout, parts_.make_backward(layout)).first->second;
-    } catch (const c10::Error&) {
-      // In this layout backward would need what was not saved.
-    }
-  }
-  // The tangents are copied into the layout that they were traced with.
-  TangentLayout traced = layout;
-  for (size_t i = 0; i < traced.size(); ++i) {
-    if (traced[i]) traced[i] = parts_.tangents[i].strides;
-  }
-  const auto found = backwards_.find(traced);
-  if (found != backwards_.end()) return found->second;
-  Backward made = parts_.make_backward(traced);
-  return backwards_.emplace(std::move(traced), std::move(made)).first->second;
 }
 
 }  // namespace foregrad

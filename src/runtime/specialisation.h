@@ -3,10 +3,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -30,36 +28,28 @@ struct SpecialisationParts {
   bool draws_random = false;  // forward draws from the default generator
   /// Saved values that may lie in the memory of an output of the graph, with that output's value.
   std::map<ValueId, ValueId> saved_in_outputs{};
+  /// Inputs that gradients of gradients may need and no backward saves.
+  std::vector<InputIndex> kept_weakly{};
   /// The inputs that backward gives gradients for, in its order.
   std::vector<InputIndex> differentiated;
-  /// The types of all tangents as they were traced.
-  std::vector<TensorType> tangents{};
-  /// The backward for those, if there are any.
-  std::optional<Backward> backward;
-  /// Makes the backward for another layout; called once for each, under a lock.
-  std::function<Backward(const TangentLayout&)> make_backward;
+  std::shared_ptr<BackwardSource> backwards;
 };
 
 /// Runs the compiled forward and leaves what eager would have left. A call that throws has written
 /// nothing.
-class Specialisation final : public BackwardSource,
-                             public std::enable_shared_from_this<Specialisation> {
+class Specialisation {
  public:
   explicit Specialisation(SpecialisationParts parts);
 
   /// Returns the tensors of the function's result, in order. May be called from several threads.
   std::vector<at::Tensor> run(std::span<const at::Tensor* const> arguments);
 
-  const Backward& backward_for(const TangentLayout& layout) override;
-
  private:
   /// An output of the forward graph that is saved for backward.
   struct SavedOutput {
-    size_t position = 0;
+    SavedResult result;
     bool moved_input = false;  // an input whose sizes or storage the call changes
-    bool is_user_output = false;
     std::optional<InputIndex> written_back;  // the input that holds the value after the call
-    std::optional<size_t> in_output;         // position of an output whose memory it may lie in
   };
 
   std::vector<at::Tensor> run_forward(const std::vector<at::Tensor>& inputs) const;
@@ -75,8 +65,6 @@ class Specialisation final : public BackwardSource,
   std::vector<InputIndex> graph_inputs_;
   std::vector<SavedOutput> saved_;
   size_t tangent_count_ = 0;
-  std::mutex mutex_;
-  std::map<TangentLayout, Backward> backwards_;
 };
 
 }  // namespace foregrad

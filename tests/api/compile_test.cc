@@ -352,14 +352,6 @@ TEST(Compile, AWriteToWhatBackwardNeedsIsEagersError) {
   EXPECT_THROW(again.sum().backward(), c10::Error);
 }
 
-TEST(Compile, GradientsOfGradientsAreAnErrorNotZero) {
-  auto compiled = compile([](const at::Tensor& x) -> at::Tensor { return x.pow(3).sum(); });
-  auto x = leaf({3});
-  auto grad = torch::autograd::grad({compiled(x)}, {x}, {}, true, /*create_graph=*/true)[0];
-  EXPECT_TRUE(at::allclose(grad.detach(), 3 * x.detach().pow(2)));
-  EXPECT_THROW(grad.sum().backward(), c10::Error);
-}
-
 TEST(Compile, ACompiledFunctionInsideACompiledFunctionIsPartOfIt) {
   auto inner = compile([](const at::Tensor& x) -> at::Tensor { return x.exp(); });
   auto outer = compile([&](const at::Tensor& x) -> at::Tensor { return inner(x) * 2; });

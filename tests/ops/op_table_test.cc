@@ -28,7 +28,12 @@ TEST(OpTable, EveryRowNamesAnOperatorAndSaysSomething) {
     EXPECT_TRUE(c10::Dispatcher::singleton().findSchema({row.name, row.overload}));
     EXPECT_EQ(find_op_row({row.name, row.overload}), &row);
     EXPECT_TRUE(row.gives_uninitialised || row.may_share_memory || row.has_hidden_write ||
-                row.draws_random || row.cuts_history || row.checks_alignment);
+                row.draws_random || row.cuts_history || row.checks_alignment || row.traced_as);
+    if (!row.traced_as) continue;
+    const auto other = c10::Dispatcher::singleton().findSchema({row.traced_as, row.overload});
+    ASSERT_TRUE(other);
+    const auto op = c10::Dispatcher::singleton().findSchema({row.name, row.overload}).value();
+    EXPECT_EQ(other->schema().arguments(), op.schema().arguments());
   }
 }
 
@@ -55,7 +60,8 @@ TEST(OpTable, RepeatsNothingThatTheSchemaSays) {
       EXPECT_TRUE(is_view(op));
       EXPECT_TRUE(cuts_history(op));
     }
-    EXPECT_TRUE(!is_pure(op) || row.may_share_memory || row.cuts_history || row.checks_alignment);
+    EXPECT_TRUE(!is_pure(op) || row.may_share_memory || row.cuts_history || row.checks_alignment ||
+                row.traced_as);
   }
 }
 

@@ -15,6 +15,10 @@ class Product final : public BackwardSource {
     EXPECT_TRUE(layout.size() == 1 && layout[0]);
     return backward_;
   }
+  const DifferentiableBackward& differentiable_for(const TangentLayout&,
+                                                   const std::vector<bool>&) override {
+    return differentiable_;
+  }
 
  private:
   const Graph graph_ = parse_graph(R"(graph {
@@ -24,6 +28,7 @@ class Product final : public BackwardSource {
   output %2 = grad(0)
 })");
   Backward backward_{.plan = Plan(graph_), .saved = {0}, .tangents = {graph_.type(ValueId{1})}};
+  DifferentiableBackward differentiable_{.refusal = "no second derivative."};
 };
 
 TEST(BackwardNode, RunsTheBackwardAndCoercesTheTangent) {
@@ -38,6 +43,17 @@ TEST(BackwardNode, UndefinedTangentsGiveUndefinedGradients) {
   auto node = c10::make_intrusive<BackwardNode>(std::make_shared<Product>(), 1);
   node->add_next_edge({});
   EXPECT_FALSE(node->apply({at::Tensor()}).at(0).defined());
+}
+
+TEST(BackwardNode, ARefusedSecondOrderIsAnErrorWhenItIsTaken) {
+  auto node = c10::make_intrusive<BackwardNode>(std::make_shared<Product>(), 1);
+  node->save(at::ones({2}), false);
+  node->add_next_edge({});
+  const at::AutoGradMode create_graph(true);
+  const at::Tensor gradient = node->apply({at::ones({2})}).at(0);
+  EXPECT_TRUE(at::equal(gradient, at::ones({2})));
+  EXPECT_TRUE(gradient.requires_grad());
+  EXPECT_THROW(gradient.sum().backward(), c10::Error);
 }
 
 TEST(BackwardNode, ASecondRunAfterReleaseIsAnError) {

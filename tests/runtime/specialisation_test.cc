@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include "graph/parser.h"
+#include "runtime/backwards.h"
 
 namespace foregrad {
 namespace {
@@ -15,30 +16,34 @@ TEST(Specialisation, RunsForwardAndMakesEachBackwardOnce) {
   meta.outputs.push_back(
       {.origin = NewTensor{}, .type = type_of(x), .requires_grad = true, .is_leaf = false});
   int made = 0;
-  auto one = std::make_shared<Specialisation>(SpecialisationParts{
-      .meta = meta,
-      .forward = parse_graph(R"(graph {
-  input %0: f32[2]{1} = user(0)
-  %1: f32[2]{1} = aten::exp(%0)
-  output %1 = output(0)
-  output %1 = saved(%1)
-})"),
-      .lifted = {},
-      .draws_random = false,
-      .differentiated = {InputIndex{0}},
-      .backward = std::nullopt,
-      .make_backward = [&](const TangentLayout&) {
-        ++made;
-        const Graph graph = parse_graph(R"(graph {
+  BackwardMaker maker{.backward =
+                          [&](const TangentLayout&) {
+                            ++made;
+                            const Graph graph = parse_graph(R"(graph {
   input %1: f32[2]{1} = saved(%1)
   input %2: f32[2]{1} = tangent(output(0))
   %3: f32[2]{1} = aten::mul.Tensor(%2, %1)
   output %3 = grad(0)
 })");
-        return Backward{.plan = Plan(graph), .saved = {0}, .tangents = {graph.type(ValueId{2})}};
-      }});
+                            return Backward{.plan = Plan(graph),
+                                            .saved = {0},
+                                            .tangents = {graph.type(ValueId{2})}};
+                          },
+                      .differentiable = {}};
+  Specialisation one(
+      SpecialisationParts{.meta = meta,
+                          .forward = parse_graph(R"(graph {
+  input %0: f32[2]{1} = user(0)
+  %1: f32[2]{1} = aten::exp(%0)
+  output %1 = output(0)
+  output %1 = saved(%1)
+})"),
+                          .lifted = {},
+                          .differentiated = {InputIndex{0}},
+                          .backwards = std::make_shared<Backwards>(
+                              std::vector<TensorType>{type_of(x)}, std::move(maker), std::nullopt)});
   for (int i = 0; i < 2; ++i) {
-    auto y = one->run(std::vector<const at::Tensor*>{&x}).at(0);
+    auto y = one.run(std::vector<const at::Tensor*>{&x}).at(0);
     EXPECT_TRUE(y.requires_grad());
     y.sum().backward();
   }

@@ -1,0 +1,267 @@
+#include "api/derivatives.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "analysis/liveness.h"
+#include "passes/pipeline.h"
+
+namespace foregrad::detail {
+
+namespace {
+
+template <class T>
+std::optional<uint32_t> place_of(const std::vector<T>& list, const T& item) {
+  const auto found = std::ranges::find(list, item);
+  if (found == list.end()) return std::nullopt;
+  return static_cast<uint32_t>(found - list.begin());
+}
+
+GradientRound round_of(const std::vector<Differentiable>& tangents, const TangentLayout& layout) {
+  GradientRound round;
+  for (size_t i = 0; i < tangents.size(); ++i) {
+    if (!layout[i]) continue;
+    round.of.push_back(tangents[i]);
+    round.strides.push_back(*layout[i]);
+  }
+  return round;
+}
+
+std::vector<GradientRound> operator+(std::vector<GradientRound> rounds, GradientRound round) {
+  rounds.push_back(std::move(round));
+  return rounds;
+}
+
+Graph after(std::span<const Pass> passes, Graph graph) {
+  std::vector<PassRecord> unused;
+  return run_passes(passes, std::move(graph), unused);
+}
+
+/// The backward graph of a node.
+Graph cut_backward(const Derivatives& node, Graph joint) {
+  if (node.earlier.empty()) {
+    const Graph graph = after(masked_joint_passes(), std::move(joint));
+    return after(final_passes(), partition(graph, node.saved).backward);
+  }
+  const Graph graph = after(higher_joint_passes(), std::move(joint));
+  return after(higher_final_passes(), cut_last_gradients(graph, node.saved));
+}
+
+/// Compiles the backward of a node for any layout of its tangents.
+Backward compile_backward(const Derivatives& node, const TangentLayout& layout) {
+  JointTrace joint =
+      trace_rounds(*node.recording, node.meta, node.earlier + round_of(node.tangents, layout));
+  if (joint.gradient_error) {
+    return {.plan = Plan(Graph()), .saved = {}, .tangents = {}, .error = joint.gradient_error};
+  }
+  Backward backward =
+      make_backward(cut_backward(node, std::move(joint.graph)), node.differentiated);
+  backward.unchanged = std::move(joint.read_by_backward);
+  return backward;
+}
+
+/// Compiles a backward whose gradients can be differentiated, and what they are differentiated by.
+class DifferentiableCompiler {
+ public:
+  DifferentiableCompiler(const Derivatives& node, const TangentLayout& layout,
+                         const std::vector<bool>& requires_grad)
+      : node_(node) {
+    first_tangent_ = static_cast<uint32_t>(node.recording->inputs.size());
+    for (const GradientRound& round : node.earlier)
+      first_tangent_ += static_cast<uint32_t>(round.of.size());
+    GradientRound round = round_of(node.tangents, layout);
+    for (size_t i = 0; i < layout.size(); ++i) {
+      if (layout[i]) round.requires_grad.push_back(requires_grad[i]);
+    }
+    tangent_count_ = static_cast<uint32_t>(round.of.size());
+    rounds_ = node.earlier + std::move(round);
+  }
+
+  DifferentiableBackward compile() {
+    // Which gradients require grad is known only after a trace.
+    const auto requires_grad =
+        trace_rounds(*node_.recording, node_.meta, rounds_ + GradientRound{}).differentiable;
+    GradientRound last;
+    for (const InputIndex input : requires_grad) {
+      if (place_of(node_.differentiated, input)) last.of.emplace_back(UserOutput{{input.index}});
+    }
+    JointTrace joint = trace_rounds(*node_.recording, node_.meta, rounds_ + last);
+    const bool is_erroneous = joint.gradient_error != nullptr;
+    joint_ = after(higher_joint_passes(), std::move(joint.graph));
+
+    Derivatives next{.recording = node_.recording,
+                     .meta = node_.meta,
+                     .earlier = rounds_,
+                     .tangents = last.of,
+                     .types = tangent_types(joint_),
+                     .saved = {},
+                     .recoverable = {},
+                     .differentiated = {}};
+    next.saved = is_erroneous ? choose_saved_for_each(next) : choose_saved_values(joint_);
+    const Graph gradients = after(higher_final_passes(), cut(next.saved));
+
+    DifferentiableBackward made;
+    made.backward = make_backward(gradients, node_.differentiated);
+    made.backward.unchanged = std::move(joint.read_by_backward);
+    choose_differentiable(gradients, next, made);
+    find_saved(gradients, made);
+    find_edges(is_erroneous, next, made);
+    made.next = make_backwards(std::move(next), std::nullopt);
+    return made;
+  }
+
+ private:
+  /// From the node's saved values and tangents to a gradient for each of its edges, and what the
+  /// next node saves.
+  Graph cut(const SavedValues& saved) const {
+    std::vector<InputIndex> tangents;
+    for (uint32_t i = 0; i < tangent_count_; ++i) tangents.push_back({first_tangent_ + i});
+    SavedValues before = node_.saved;
+    before.insert(before.end(), node_.recoverable.begin(), node_.recoverable.end());
+    Graph graph = cut_gradients(joint_, before, tangents, saved);
+    std::vector<GraphOutput> outputs;
+    for (const InputIndex input : node_.differentiated) {
+      const OutputRole role = UserOutput{{input.index}};
+      const auto found = std::ranges::find(graph.outputs, role, &GraphOutput::role);
+      outputs.push_back({found == graph.outputs.end() ? std::nullopt : found->value, role});
+    }
+    for (const GraphOutput& output : graph.outputs) {
+      if (std::holds_alternative<Saved>(output.role)) outputs.push_back(output);
+    }
+    graph.outputs = std::move(outputs);
+    return graph;
+  }
+
+  /// A tangent that is handed on keeps its own history; a gradient that goes to several inputs has
+  /// one.
+  void choose_differentiable(const Graph& gradients, Derivatives& next,
+                             DifferentiableBackward& made) {
+    for (const GraphInput& input : gradients.inputs) has_history_.insert(input.value);
+    std::vector<Differentiable> tangents;
+    std::vector<TensorType> types;
+    for (size_t i = 0; i < next.tangents.size(); ++i) {
+      const OutputIndex output = std::get<UserOutput>(next.tangents[i]).output;
+      const uint32_t place = *place_of(node_.differentiated, InputIndex{output.index});
+      const auto value = gradients.outputs[place].value;
+      if (!value || !has_history_.insert(*value).second) continue;
+      made.differentiable.push_back(place);
+      given_.insert(*value);
+      tangents.push_back(next.tangents[i]);
+      types.push_back(next.types[i]);
+    }
+    next.tangents = std::move(tangents);
+    next.types = std::move(types);
+  }
+
+  void find_saved(const Graph& gradients, DifferentiableBackward& made) const {
+    const auto in_outputs = saved_in_outputs(gradients);
+    const auto& outputs = gradients.outputs;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (!std::holds_alternative<Saved>(outputs[i].role)) continue;
+      SavedResult saved{.position = i, .is_output = given_.contains(*outputs[i].value)};
+      if (const auto found = in_outputs.find(*outputs[i].value); found != in_outputs.end())
+        saved.in_output =
+            static_cast<size_t>(std::ranges::find(outputs, found->second, &GraphOutput::value) -
+                                outputs.begin());
+      made.saved.push_back(saved);
+    }
+  }
+
+  void find_edges(bool is_erroneous, Derivatives& next, DifferentiableBackward& made) const {
+    for (const InputIndex input : differentiated_inputs(joint_, is_erroneous)) {
+      if (input.index >= first_tangent_) {
+        made.edges.push_back({.tangent = true, .index = input.index - first_tangent_});
+      } else if (const auto own = place_of(node_.differentiated, input)) {
+        made.edges.push_back({.tangent = false, .index = *own});
+      } else {
+        continue;
+      }
+      next.differentiated.push_back(input);
+    }
+  }
+
+  const Derivatives& node_;
+  uint32_t first_tangent_ = 0;  // number of the node's first tangent among the inputs
+  uint32_t tangent_count_ = 0;  // of those that are defined
+  std::vector<GradientRound> rounds_;
+  Graph joint_;
+  std::set<ValueId> has_history_;
+  std::set<ValueId> given_;  // gradients that get the next node as their history
+};
+
+}  // namespace
+
+std::vector<TensorType> tangent_types(const Graph& joint) {
+  std::vector<TensorType> types;
+  for (const GraphInput& input : joint.inputs) {
+    if (std::holds_alternative<Tangent>(input.role)) types.push_back(joint.type(input.value));
+  }
+  return types;
+}
+
+std::vector<InputIndex> differentiated_inputs(const Graph& joint, bool all) {
+  std::vector<InputIndex> inputs;
+  for (const GraphOutput& output : joint.outputs) {
+    if (const auto* grad = std::get_if<Grad>(&output.role); grad && (output.value || all))
+      inputs.push_back(grad->of);
+  }
+  return inputs;
+}
+
+SavedValues choose_saved_for_each(const Derivatives& derivatives) {
+  std::set<ValueId> saved;
+  for (const Differentiable& tangent : derivatives.tangents) {
+    JointTrace joint = trace_rounds(*derivatives.recording, derivatives.meta,
+                                    derivatives.earlier + GradientRound{.of = {tangent}});
+    if (joint.gradient_error) continue;
+    const auto passes =
+        derivatives.earlier.empty() ? masked_joint_passes() : higher_joint_passes();
+    const SavedValues own = choose_saved_values(after(passes, std::move(joint.graph)));
+    saved.insert(own.begin(), own.end());
+  }
+  return {saved.begin(), saved.end()};
+}
+
+Backward make_backward(Graph graph, const std::vector<InputIndex>& differentiated) {
+  std::vector<bool> is_read(graph.values.size());
+  for (const Node& node : graph.nodes)
+    for_each_read(node, [&](ValueId value) { is_read[value.index] = true; });
+  for (const GraphOutput& output : graph.outputs) {
+    if (output.value) is_read[output.value->index] = true;
+  }
+  std::erase_if(graph.outputs, [&](const GraphOutput& output) {
+    const auto* grad = std::get_if<Grad>(&output.role);
+    return grad && !place_of(differentiated, grad->of);
+  });
+  std::vector<GraphInput> inputs;
+  std::vector<uint32_t> saved;
+  std::vector<TensorType> tangents;
+  uint32_t saved_count = 0;
+  for (const GraphInput& input : graph.inputs) {
+    if (std::holds_alternative<Saved>(input.role)) {
+      const uint32_t index = saved_count++;
+      if (!is_read[input.value.index]) continue;
+      saved.push_back(index);
+    } else {
+      tangents.push_back(graph.type(input.value));
+    }
+    inputs.push_back(input);
+  }
+  graph.inputs = std::move(inputs);
+  return {.plan = Plan(graph), .saved = std::move(saved), .tangents = std::move(tangents)};
+}
+
+std::shared_ptr<BackwardSource> make_backwards(Derivatives derivatives,
+                                               std::optional<Backward> traced) {
+  const auto node = std::make_shared<const Derivatives>(std::move(derivatives));
+  BackwardMaker maker{
+      .backward = [node](const TangentLayout& layout) { return compile_backward(*node, layout); },
+      .differentiable =
+          [node](const TangentLayout& layout, const std::vector<bool>& requires_grad) {
+            return DifferentiableCompiler(*node, layout, requires_grad).compile();
+          }};
+  return std::make_shared<Backwards>(node->types, std::move(maker), std::move(traced));
+}
+
+}  // namespace foregrad::detail

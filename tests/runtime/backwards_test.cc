@@ -1,0 +1,70 @@
+#include "runtime/backwards.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "graph/parser.h"
+
+namespace foregrad {
+namespace {
+
+Backward product() {
+  const Graph graph = parse_graph(R"(graph {
+  input %1: f32[2]{1} = saved(%1)
+  input %2: f32[2]{1} = tangent(output(0))
+  %3: f32[2]{1} = aten::mul.Tensor(%2, %1)
+  output %3 = grad(0)
+})");
+  return {.plan = Plan(graph), .saved = {0}, .tangents = {graph.type(ValueId{2})}};
+}
+
+const TensorType& vector_type() {
+  static const TensorType type = type_of(at::ones({2}));
+  return type;
+}
+
+TEST(Backwards, MakeEachLayoutOnceAndKnowTheTracedOne) {
+  int made = 0;
+  Backwards backwards({vector_type()}, {.backward =
+                                            [&](const TangentLayout&) {
+                                              ++made;
+                                              return product();
+                                            },
+                                        .differentiable = {}},
+                      product());
+  backwards.backward_for({c10::DimVector{1}});
+  EXPECT_EQ(made, 0);
+  const Backward& expanded = backwards.backward_for({c10::DimVector{0}});
+  EXPECT_EQ(&backwards.backward_for({c10::DimVector{0}}), &expanded);
+  EXPECT_EQ(made, 1);
+}
+
+TEST(Backwards, TakeTheTracedLayoutWhereAnotherNeedsMore) {
+  Backwards backwards({vector_type()}, {.backward = [](const TangentLayout&) -> Backward {
+                                          TORCH_CHECK(false, "not saved");
+                                        },
+                                        .differentiable = {}},
+                      product());
+  EXPECT_EQ(&backwards.backward_for({c10::DimVector{0}}),
+            &backwards.backward_for({c10::DimVector{1}}));
+}
+
+TEST(Backwards, KeepWhyGradientsCannotBeDifferentiated) {
+  int tried = 0;
+  Backwards backwards({vector_type()},
+                      {.backward = {},
+                       .differentiable = [&](const TangentLayout&, const std::vector<bool>&)
+                           -> DifferentiableBackward {
+                         ++tried;
+                         TORCH_CHECK(false, "no derivative");
+                       }},
+                      std::nullopt);
+  for (int i = 0; i < 2; ++i) {
+    const auto& found = backwards.differentiable_for({c10::DimVector{1}}, {true});
+    EXPECT_NE(found.refusal.find("no derivative"), std::string::npos);
+  }
+  EXPECT_EQ(tried, 1);
+}
+
+}  // namespace
+}  // namespace foregrad
