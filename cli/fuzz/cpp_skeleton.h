@@ -110,7 +110,7 @@ Tensors differentiate(const Tensors& outputs, const std::vector<size_t>& chosen,
     roots.clear();
     tangents.clear();
     for (const at::Tensor& gradient : gradients) {
-      if (!gradient.defined() || !gradient.requires_grad()) continue;
+      if (!gradient.defined() || !gradient.requires_grad() || gradient.numel() == 0) continue;
       roots.push_back(gradient);
       tangents.push_back(tangent(gradient, 'v'));
     }

@@ -251,7 +251,8 @@ class ProgramRun {
       roots.clear();
       tangents.clear();
       for (const at::Tensor& gradient : gradients) {
-        if (!gradient.defined() || !gradient.requires_grad()) continue;
+        // Whether one without elements has a history depends on shortcuts in kernels.
+        if (!gradient.defined() || !gradient.requires_grad() || gradient.numel() == 0) continue;
         roots.push_back(gradient);
         tangents.push_back(tangent_of(gradient, Backward::Tangent::Varied));
       }
