@@ -92,6 +92,7 @@ Tensors differentiate(const Tensors& outputs, const std::vector<size_t>& chosen,
   Tensors tangents;
   for (size_t i : chosen) {
     if (!outputs[i].defined() || !outputs[i].requires_grad()) continue;
+    if (order > 1 && outputs[i].numel() == 0) continue;
     roots.push_back(outputs[i]);
     tangents.push_back(tangent(outputs[i], kind));
     if (with_tangents) tangents.back().requires_grad_();

@@ -214,7 +214,8 @@ class ProgramRun {
     std::vector<size_t> chosen;
     for (const size_t i : backward.outputs) {
       const at::Tensor& output = eager_.outputs.at(i);
-      if (output.defined() && output.requires_grad()) chosen.push_back(i);
+      if (!output.defined() || !output.requires_grad()) continue;
+      if (backward.order == 1 || output.numel() > 0) chosen.push_back(i);
     }
     if (chosen.empty()) return true;
     return step("backward", false, [&](Side& side) {
@@ -251,7 +252,6 @@ class ProgramRun {
       roots.clear();
       tangents.clear();
       for (const at::Tensor& gradient : gradients) {
-        // Whether one without elements has a history depends on shortcuts in kernels.
         if (!gradient.defined() || !gradient.requires_grad() || gradient.numel() == 0) continue;
         roots.push_back(gradient);
         tangents.push_back(tangent_of(gradient, Backward::Tangent::Varied));

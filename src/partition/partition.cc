@@ -24,12 +24,17 @@
 #include "analysis/liveness.h"
 #include "analysis/value_numbers.h"
 #include "graph/refusal.h"
+#include "ops/memory_variant.h"
 #include "ops/schema.h"
 
 namespace foregrad {
 namespace {
 
 std::string value_text(ValueId value) { return "%" + std::to_string(value.index); }
+
+bool can_run_twice(const c10::OperatorHandle& op) {
+  return !has_effects(op) || (is_memory_variant(op) && !is_random(op));
+}
 
 // ---- backward
 
@@ -85,7 +90,7 @@ class BackwardCut {
                 ": save it, or a value between it and backward");
     const Node& node = joint_.node(*id);
     if (node.phase == Phase::Forward && !runs_again_[id->index]) {
-      TORCH_CHECK(!has_effects(node.op), "partition: backward needs ", value_text(value),
+      TORCH_CHECK(can_run_twice(node.op), "partition: backward needs ", value_text(value),
                   ", which is not saved, for ", path_text(), ", and `", operator_text(node.op),
                   "` can't run twice: save the value");
       runs_again_[id->index] = true;

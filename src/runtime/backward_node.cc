@@ -15,14 +15,17 @@ namespace foregrad {
 namespace {
 
 /// Gives the tangent the layout that it was traced with: a view operator in the graph may count on
-/// it. With grad mode the result keeps the tangent's history.
+/// it. With grad mode the result keeps the history of a tangent that has one.
 at::Tensor coerce(at::Tensor tangent, const TensorType& type) {
   if (tangent.scalar_type() == type.dtype && tangent.strides() == at::IntArrayRef(type.strides) &&
       !tangent.is_conj() && !tangent.is_neg()) {
     return tangent;
   }
-  std::optional<at::AutoDispatchBelowADInplaceOrView> below_autograd;
-  if (!c10::GradMode::is_enabled()) below_autograd.emplace();
+  if (c10::GradMode::is_enabled() && tangent.requires_grad()) {
+    const auto options = tangent.options().dtype(type.dtype);
+    return at::empty_strided(type.sizes, type.strides, options).copy_(tangent);
+  }
+  at::AutoDispatchBelowADInplaceOrView below_autograd;
   // An expanded one, which has lazy bits, stays expanded.
   c10::DimVector sizes = type.sizes;
   for (size_t d = 0; d < sizes.size(); ++d) {
@@ -95,7 +98,7 @@ torch::autograd::variable_list BackwardNode::apply(Tensors&& tangents) {
     any |= tangents[i].defined();
   }
   if (!any) return Tensors(num_outputs());
-  if (c10::GradMode::is_enabled()) return differentiate(std::move(tangents), layout);
+  if (c10::GradMode::is_enabled()) return differentiate(std::move(tangents), std::move(layout));
   const Backward& backward = source_->backward_for(layout);
   if (backward.error) std::rethrow_exception(backward.error);
   return backward.plan.run(take_inputs(backward, std::move(tangents)));
@@ -137,10 +140,15 @@ BackwardNode::Tensors BackwardNode::take_inputs(const Backward& backward, Tensor
   return inputs;
 }
 
-BackwardNode::Tensors BackwardNode::differentiate(Tensors&& tangents, const TangentLayout& layout) {
+BackwardNode::Tensors BackwardNode::differentiate(Tensors&& tangents, TangentLayout layout) {
   std::vector<bool> requires_grad;
-  for (const at::Tensor& tangent : tangents)
+  for (size_t i = 0; i < tangents.size(); ++i) {
+    const at::Tensor& tangent = tangents[i];
     requires_grad.push_back(tangent.defined() && tangent.requires_grad());
+    // The gradient with respect to an expanded tangent has elements of its own.
+    if (requires_grad[i] && !tangent.is_non_overlapping_and_dense())
+      layout[i] = contiguous_strides(c10::DimVector(tangent.sizes()));
+  }
   const DifferentiableBackward& again = source_->differentiable_for(layout, requires_grad);
   if (again.refusal.empty()) return differentiate_again(std::move(tangents), again);
   const Backward& backward = source_->backward_for(layout);

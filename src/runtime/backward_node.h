@@ -100,7 +100,7 @@ class BackwardNode final : public torch::autograd::Node {
     uint32_t after_call = 0;
   };
 
-  Tensors differentiate(Tensors&& tangents, const TangentLayout& layout);
+  Tensors differentiate(Tensors&& tangents, TangentLayout layout);
   Tensors differentiate_again(Tensors&& tangents, const DifferentiableBackward& backward);
   Tensors take_inputs(const Backward& backward, Tensors&& tangents);
   at::Tensor take_saved(uint32_t index);
