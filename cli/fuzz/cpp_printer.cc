@@ -172,10 +172,9 @@ std::string backward_text(const Backward& backward, bool is_followed) {
                                                                        : 'o';
   const char* inputs =
       backward.kind == Backward::Kind::Grad ? "unchanged(prepared.visible, history)" : "{}";
-  const std::string order =
-      backward.order == 1
-          ? ""
-          : fmt::format(", {}, {}", backward.order, backward.differentiates_tangents);
+  const std::string order = backward.order == 1 ? ""
+                                                : fmt::format(", {}, {}", backward.order,
+                                                              backward.differentiates_tangents);
   return fmt::format(
       "  out << \"after backward\\n\";\n  gradients = differentiate(outputs, {{{}}}, '{}', {}, "
       "{}{});\n{}",

@@ -92,7 +92,6 @@ Tensors differentiate(const Tensors& outputs, const std::vector<size_t>& chosen,
   Tensors tangents;
   for (size_t i : chosen) {
     if (!outputs[i].defined() || !outputs[i].requires_grad()) continue;
-    if (order > 1 && outputs[i].numel() == 0) continue;
     roots.push_back(outputs[i]);
     tangents.push_back(tangent(outputs[i], kind));
     if (with_tangents) tangents.back().requires_grad_();
@@ -111,7 +110,7 @@ Tensors differentiate(const Tensors& outputs, const std::vector<size_t>& chosen,
     roots.clear();
     tangents.clear();
     for (const at::Tensor& gradient : gradients) {
-      if (!gradient.defined() || !gradient.requires_grad() || gradient.numel() == 0) continue;
+      if (!gradient.defined() || !gradient.requires_grad()) continue;
       roots.push_back(gradient);
       tangents.push_back(tangent(gradient, 'v'));
     }

@@ -3,6 +3,8 @@
 #include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
+
 namespace foregrad::cli::fuzz {
 namespace {
 
@@ -41,10 +43,26 @@ void run(const Instruction& instruction, Values& values) {
   values.push_back(instruction.operation->apply(operands, instruction.parameters));
 }
 
-Tensors run(const Body& body, const Tensors& arguments) {
+namespace {
+
+Values run_all(const Body& body, const Tensors& arguments) {
   Values values = to_values(arguments);
   values.reserve(values.size() + body.instructions.size());
   for (const Instruction& instruction : body.instructions) run(instruction, values);
+  return values;
+}
+
+}  // namespace
+
+bool meets_empty(const Body& body, const Tensors& arguments) {
+  const auto has_empty = [](const Tensors& tensors) {
+    return std::ranges::any_of(tensors, [](const at::Tensor& t) { return t.numel() == 0; });
+  };
+  return std::ranges::any_of(run_all(body, arguments), has_empty);
+}
+
+Tensors run(const Body& body, const Tensors& arguments) {
+  const Values values = run_all(body, arguments);
   Tensors outputs;
   outputs.reserve(body.outputs.size());
   for (const Ref ref : body.outputs) outputs.push_back(value_of(values, ref));

@@ -26,6 +26,9 @@ void run(const Instruction& instruction, Values& values);
 /// Runs the function of a program.
 Tensors run(const Body& body, const Tensors& arguments);
 
+/// Whether a value of the function, or an argument, has no elements.
+bool meets_empty(const Body& body, const Tensors& arguments);
+
 /// Makes a tensor whose elements depend on the seed alone: quarters from -2 to 2, exact in every
 /// floating type, or integers from 0 to 2, or truth values.
 at::Tensor make_base(const Base& base, uint64_t data_seed);

@@ -27,12 +27,14 @@ const std::vector<const Operation*>& operations_of(Category category) {
 }
 
 const Operation& operation(const std::string& expression) {
-  for (size_t category = 0; category < kCategories; ++category) {
+  const Operation* found = nullptr;
+  for (size_t category = 0; category < kCategories && !found; ++category) {
     for (const Operation* row : operations_of(static_cast<Category>(category))) {
-      if (row->expression == expression) return *row;
+      if (row->expression == expression) found = row;
     }
   }
-  TORCH_CHECK_VALUE(false, "no operation of the fuzzer is `", expression, "`.");
+  TORCH_CHECK_VALUE(found, "no operation of the fuzzer is `", expression, "`.");
+  return *found;
 }
 
 const Operation& draw_operation(Random& random, Category category) {

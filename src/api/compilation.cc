@@ -125,8 +125,8 @@ Arrangement arrange_for_any_writes(const std::vector<at::Tensor>& arguments) {
 std::vector<InputIndex> unsaved_primals(const Graph& joint, const SavedValues& saved) {
   std::vector<InputIndex> primals;
   for (const GraphInput& input : joint.inputs) {
-    const bool is_callers = std::holds_alternative<UserInput>(input.role) ||
-                            std::holds_alternative<Lifted>(input.role);
+    const bool is_callers =
+        std::holds_alternative<UserInput>(input.role) || std::holds_alternative<Lifted>(input.role);
     if (!is_callers || std::ranges::binary_search(saved, input.value)) continue;
     const InputIndex primal = *primal_of(input.role);
     const bool is_written = std::ranges::any_of(joint.outputs, [&](const GraphOutput& output) {
@@ -159,8 +159,8 @@ void build(Compilation& made, Stages& stages) {
                           .saved = {},
                           .recoverable = {},
                           .differentiated = differentiated_inputs(made.joint, is_erroneous)};
-  derivatives.saved = is_erroneous ? choose_saved_for_each(derivatives)
-                                   : choose_saved_values(made.joint);
+  derivatives.saved =
+      is_erroneous ? choose_saved_for_each(derivatives) : choose_saved_values(made.joint);
   const std::vector<InputIndex> kept_weakly =
       std::ranges::includes(derivatives.saved, saved_by_eager)
           ? std::vector<InputIndex>()

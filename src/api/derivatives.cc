@@ -161,9 +161,8 @@ class DifferentiableCompiler {
       if (!std::holds_alternative<Saved>(outputs[i].role)) continue;
       SavedResult saved{.position = i, .is_output = given_.contains(*outputs[i].value)};
       if (const auto found = in_outputs.find(*outputs[i].value); found != in_outputs.end())
-        saved.in_output =
-            static_cast<size_t>(std::ranges::find(outputs, found->second, &GraphOutput::value) -
-                                outputs.begin());
+        saved.in_output = static_cast<size_t>(
+            std::ranges::find(outputs, found->second, &GraphOutput::value) - outputs.begin());
       made.saved.push_back(saved);
     }
   }
@@ -215,8 +214,7 @@ SavedValues choose_saved_for_each(const Derivatives& derivatives) {
     JointTrace joint = trace_rounds(*derivatives.recording, derivatives.meta,
                                     derivatives.earlier + GradientRound{.of = {tangent}});
     if (joint.gradient_error) continue;
-    const auto passes =
-        derivatives.earlier.empty() ? masked_joint_passes() : higher_joint_passes();
+    const auto passes = derivatives.earlier.empty() ? masked_joint_passes() : higher_joint_passes();
     const SavedValues own = choose_saved_values(after(passes, std::move(joint.graph)));
     saved.insert(own.begin(), own.end());
   }

@@ -17,12 +17,12 @@ namespace foregrad::detail {
 struct Derivatives {
   std::shared_ptr<const Recording> recording;
   ViewAndMutationMeta meta;
-  std::vector<GradientRound> earlier;       // the gradients that the node belongs to
-  std::vector<Differentiable> tangents;     // of the node
-  std::vector<TensorType> types;            // of these, as they were traced
-  SavedValues saved;                        // by the node
-  SavedValues recoverable;  // primals that it does not save, but may still find
-  std::vector<InputIndex> differentiated;   // where the node's edges lead
+  std::vector<GradientRound> earlier;      // the gradients that the node belongs to
+  std::vector<Differentiable> tangents;    // of the node
+  std::vector<TensorType> types;           // of these, as they were traced
+  SavedValues saved;                       // by the node
+  SavedValues recoverable;                 // primals that it does not save, but may still find
+  std::vector<InputIndex> differentiated;  // where the node's edges lead
 };
 
 /// The types of a joint graph's tangents.

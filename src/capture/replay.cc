@@ -319,9 +319,8 @@ class JointReplay {
     for (size_t i = 0; i < histories.size(); ++i) {
       const InputIndex index{static_cast<uint32_t>(edges_.size() + i)};
       const bool requires_grad = !round.requires_grad.empty() && round.requires_grad[i];
-      const at::Tensor tangent =
-          make_stand_in(tracer_, tangent_type(round, i, histories[i].type), UserInput{index},
-                        requires_grad, /*is_leaf=*/true);
+      const at::Tensor tangent = make_stand_in(tracer_, tangent_type(round, i, histories[i].type),
+                                               UserInput{index}, requires_grad, /*is_leaf=*/true);
       edges.push_back(requires_grad ? torch::autograd::impl::gradient_edge(tangent)
                                     : torch::autograd::Edge());
       gradients.root_grads.push_back(tangent);

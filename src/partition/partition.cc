@@ -41,8 +41,7 @@ bool can_run_twice(const c10::OperatorHandle& op) {
 class BackwardCut {
  public:
   /// The saved values and the tangents are there.
-  BackwardCut(const Graph& joint, const SavedValues& saved,
-              const std::vector<GraphInput>& tangents)
+  BackwardCut(const Graph& joint, const SavedValues& saved, const std::vector<GraphInput>& tangents)
       : joint_(joint),
         producer_(producers(joint)),
         is_there_(joint.values.size()),
@@ -142,8 +141,8 @@ class BackwardCut {
   const Graph& joint_;
   std::vector<GraphInput> inputs_;
   bool takes_backward_nodes_ = false;
-  std::vector<ValueId> first_equal_;   // by ValueId; empty: equal values are not looked for
-  std::map<ValueId, ValueId> there_;   // by first equal
+  std::vector<ValueId> first_equal_;  // by ValueId; empty: equal values are not looked for
+  std::map<ValueId, ValueId> there_;  // by first equal
   std::vector<std::optional<NodeId>> producer_;
   std::vector<bool> is_there_;    // by ValueId: an input of the cut
   std::vector<bool> runs_again_;  // by NodeId

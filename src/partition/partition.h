@@ -42,10 +42,10 @@ SavedValues choose_saved_values(const Graph& joint);
 Partition partition(const Graph& joint, const SavedValues& saved);
 
 /// Cuts the gradients of the last round but one out of a joint graph of several rounds
-/// (`trace_rounds`). Inputs: `Saved{v}` for each value of `before`, then the primals that `tangents`
-/// names. Outputs: the joint's `UserOutput`s in their order, then `Saved{v}` for each value of
-/// `after`. All nodes are marked `Phase::Backward`. A value that equals one that is there is not
-/// computed again. Throws as `partition`.
+/// (`trace_rounds`). Inputs: `Saved{v}` for each value of `before`, then the primals that
+/// `tangents` names. Outputs: the joint's `UserOutput`s in their order, then `Saved{v}` for each
+/// value of `after`. All nodes are marked `Phase::Backward`. A value that equals one that is there
+/// is not computed again. Throws as `partition`.
 Graph cut_gradients(const Graph& joint, const SavedValues& before,
                     const std::vector<InputIndex>& tangents, const SavedValues& after);
 

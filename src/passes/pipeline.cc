@@ -31,11 +31,14 @@ constexpr std::array kMaskedJointPasses = {
 // Gradients of gradients save what eager does: a value that is computed anew for backward is not
 // merged into one of forward, whose own derivative might need what is not saved.
 constexpr std::array kHigherJointPasses = {
-    Pass{"fold_noop_views", fold_noop_views}, Pass{"dce_backward", dce_backward},
+    Pass{"fold_noop_views", fold_noop_views},
+    Pass{"dce_backward", dce_backward},
 };
 
 constexpr std::array kHigherFinalPasses = {
-    Pass{"cse", cse}, Pass{"dce", dce}, Pass{"reinplace", reinplace},
+    Pass{"cse", cse},
+    Pass{"dce", dce},
+    Pass{"reinplace", reinplace},
 };
 
 constexpr std::array kFinalPasses = {

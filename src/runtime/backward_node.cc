@@ -133,8 +133,7 @@ BackwardNode::Tensors BackwardNode::take_inputs(const Backward& backward, Tensor
   for (const uint32_t index : backward.saved) inputs.push_back(take_saved(index));
   size_t next = 0;
   for (at::Tensor& tangent : tangents) {
-    if (tangent.defined())
-      inputs.push_back(coerce(std::move(tangent), backward.tangents[next++]));
+    if (tangent.defined()) inputs.push_back(coerce(std::move(tangent), backward.tangents[next++]));
   }
   tangents.clear();
   return inputs;

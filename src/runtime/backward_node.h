@@ -33,8 +33,8 @@ struct Backward {
 
 /// A result of a graph that is saved for a backward.
 struct SavedResult {
-  size_t position = 0;     // among the graph's outputs
-  bool is_output = false;  // it gets the node as its history too
+  size_t position = 0;                // among the graph's outputs
+  bool is_output = false;             // it gets the node as its history too
   std::optional<size_t> in_output{};  // position of an output whose memory it may lie in
 };
 
@@ -52,7 +52,7 @@ struct DifferentiableBackward {
     bool tangent = false;  // of the tangent of that number; else of this node
     uint32_t index = 0;
   };
-  std::vector<EdgeOf> edges{};               // of the next node
+  std::vector<EdgeOf> edges{};             // of the next node
   std::shared_ptr<BackwardSource> next{};  // its backwards
   std::string refusal{};  // why the gradients can't be differentiated; then there is nothing else
 };

@@ -12,8 +12,8 @@
 
 namespace foregrad {
 
-/// Makes backwards; each called once for each layout, under a lock. Throws `c10::Error` for a layout
-/// in which backward would need what was not saved.
+/// Makes backwards; each called once for each layout, under a lock. Throws `c10::Error` for a
+/// layout in which backward would need what was not saved.
 struct BackwardMaker {
   std::function<Backward(const TangentLayout&)> backward;
   std::function<DifferentiableBackward(const TangentLayout&, const std::vector<bool>&)>
@@ -23,12 +23,13 @@ struct BackwardMaker {
 /// Keeps what was made. May be used from several threads.
 class Backwards final : public BackwardSource {
  public:
-  /// `tangents`: all of them, as they were traced. `traced`: the backward for those, if it is there.
+  /// `tangents`: all of them, as they were traced. `traced`: the backward for those, if it is
+  /// there.
   Backwards(std::vector<TensorType> tangents, BackwardMaker maker, std::optional<Backward> traced);
 
   const Backward& backward_for(const TangentLayout& layout) override;
-  const DifferentiableBackward& differentiable_for(
-      const TangentLayout& layout, const std::vector<bool>& requires_grad) override;
+  const DifferentiableBackward& differentiable_for(const TangentLayout& layout,
+                                                   const std::vector<bool>& requires_grad) override;
 
  private:
   TangentLayout as_traced(const TangentLayout& layout) const;

@@ -21,8 +21,7 @@ constexpr std::string_view kBackward = R"(graph {
 })";
 
 TEST(Derivatives, ABackwardTakesWhatItReadsAndGivesWhatIsAskedFor) {
-  const Backward backward =
-      make_backward(parse_graph(kBackward), {InputIndex{0}, InputIndex{1}});
+  const Backward backward = make_backward(parse_graph(kBackward), {InputIndex{0}, InputIndex{1}});
   EXPECT_EQ(backward.saved, std::vector<uint32_t>{1});
   EXPECT_EQ(backward.tangents.size(), 1U);
   const auto gradients = backward.plan.run({at::full({2}, 3.0), at::full({2}, 2.0)});

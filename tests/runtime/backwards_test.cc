@@ -25,12 +25,13 @@ const TensorType& vector_type() {
 
 TEST(Backwards, MakeEachLayoutOnceAndKnowTheTracedOne) {
   int made = 0;
-  Backwards backwards({vector_type()}, {.backward =
-                                            [&](const TangentLayout&) {
-                                              ++made;
-                                              return product();
-                                            },
-                                        .differentiable = {}},
+  Backwards backwards({vector_type()},
+                      {.backward =
+                           [&](const TangentLayout&) {
+                             ++made;
+                             return product();
+                           },
+                       .differentiable = {}},
                       product());
   backwards.backward_for({c10::DimVector{1}});
   EXPECT_EQ(made, 0);
@@ -40,11 +41,11 @@ TEST(Backwards, MakeEachLayoutOnceAndKnowTheTracedOne) {
 }
 
 TEST(Backwards, TakeTheTracedLayoutWhereAnotherNeedsMore) {
-  Backwards backwards({vector_type()}, {.backward = [](const TangentLayout&) -> Backward {
-                                          TORCH_CHECK(false, "not saved");
-                                        },
-                                        .differentiable = {}},
-                      product());
+  Backwards backwards(
+      {vector_type()},
+      {.backward = [](const TangentLayout&) -> Backward { TORCH_CHECK(false, "not saved"); },
+       .differentiable = {}},
+      product());
   EXPECT_EQ(&backwards.backward_for({c10::DimVector{0}}),
             &backwards.backward_for({c10::DimVector{1}}));
 }
@@ -53,8 +54,8 @@ TEST(Backwards, KeepWhyGradientsCannotBeDifferentiated) {
   int tried = 0;
   Backwards backwards({vector_type()},
                       {.backward = {},
-                       .differentiable = [&](const TangentLayout&, const std::vector<bool>&)
-                           -> DifferentiableBackward {
+                       .differentiable = [&](const TangentLayout&,
+                                             const std::vector<bool>&) -> DifferentiableBackward {
                          ++tried;
                          TORCH_CHECK(false, "no derivative");
                        }},

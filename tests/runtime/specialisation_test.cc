@@ -30,18 +30,18 @@ TEST(Specialisation, RunsForwardAndMakesEachBackwardOnce) {
                                             .tangents = {graph.type(ValueId{2})}};
                           },
                       .differentiable = {}};
-  Specialisation one(
-      SpecialisationParts{.meta = meta,
-                          .forward = parse_graph(R"(graph {
+  Specialisation one(SpecialisationParts{
+      .meta = meta,
+      .forward = parse_graph(R"(graph {
   input %0: f32[2]{1} = user(0)
   %1: f32[2]{1} = aten::exp(%0)
   output %1 = output(0)
   output %1 = saved(%1)
 })"),
-                          .lifted = {},
-                          .differentiated = {InputIndex{0}},
-                          .backwards = std::make_shared<Backwards>(
-                              std::vector<TensorType>{type_of(x)}, std::move(maker), std::nullopt)});
+      .lifted = {},
+      .differentiated = {InputIndex{0}},
+      .backwards = std::make_shared<Backwards>(std::vector<TensorType>{type_of(x)},
+                                               std::move(maker), std::nullopt)});
   for (int i = 0; i < 2; ++i) {
     auto y = one.run(std::vector<const at::Tensor*>{&x}).at(0);
     EXPECT_TRUE(y.requires_grad());

@@ -55,15 +55,22 @@ void expect_all_orders(const Program& program, const MakeState& make) {
 }
 
 TEST(HigherOrder, PointwiseFunctions) {
-  expect_all_orders([](Tensors in) -> Tensors { return {in[0].sin() * in[0] + in[1].exp() / in[0]}; },
-                    []() -> Tensors { return {leaf({3}), leaf({3})}; });
+  expect_all_orders(
+      [](Tensors in) -> Tensors { return {in[0].sin() * in[0] + in[1].exp() / in[0]}; },
+      []() -> Tensors {
+        return {leaf({3}), leaf({3})};
+      });
 }
 
 TEST(HigherOrder, ALinearFunctionHandsTheTangentOn) {
   expect_all_orders([](Tensors in) -> Tensors { return {in[0] + in[1]}; },
-                    []() -> Tensors { return {leaf({3}), leaf({3})}; });
+                    []() -> Tensors {
+                      return {leaf({3}), leaf({3})};
+                    });
   expect_all_orders([](Tensors in) -> Tensors { return {in[0].t() * 2 + in[1]}; },
-                    []() -> Tensors { return {leaf({3, 2}), leaf({3})}; });
+                    []() -> Tensors {
+                      return {leaf({3, 2}), leaf({3})};
+                    });
 }
 
 TEST(HigherOrder, ProductsAndReductions) {
@@ -72,13 +79,19 @@ TEST(HigherOrder, ProductsAndReductions) {
         const at::Tensor h = at::tanh(in[0].mm(in[1]) + in[2]);
         return {h.softmax(1).log().mean(0), h.pow(3).sum()};
       },
-      []() -> Tensors { return {leaf({4, 3}), leaf({3, 5}), leaf({5})}; });
+      []() -> Tensors {
+        return {leaf({4, 3}), leaf({3, 5}), leaf({5})};
+      });
 }
 
 TEST(HigherOrder, SeveralOutputsAndAnUnusedInput) {
   expect_all_orders(
-      [](Tensors in) -> Tensors { return {in[0].exp(), in[1].pow(3), in[0] * in[1]}; },
-      []() -> Tensors { return {leaf({3}), leaf({3}), leaf({2})}; });
+      [](Tensors in) -> Tensors {
+        return {in[0].exp(), in[1].pow(3), in[0] * in[1]};
+      },
+      []() -> Tensors {
+        return {leaf({3}), leaf({3}), leaf({2})};
+      });
 }
 
 TEST(HigherOrder, AMutatedInput) {
@@ -88,37 +101,51 @@ TEST(HigherOrder, AMutatedInput) {
         in[1].mul_(in[0]);
         return {before * in[1]};
       },
-      []() -> Tensors { return {leaf({3}), leaf({3}) * 1}; });
+      []() -> Tensors {
+        return {leaf({3}), leaf({3}) * 1};
+      });
   expect_all_orders(
       [](Tensors in) -> Tensors {
         in[1].slice(0, 0, 2).mul_(in[0]);
         return {in[1].exp(), in[1].view({2, 2})};
       },
-      []() -> Tensors { return {leaf({2}), at::randn({4})}; });
+      []() -> Tensors {
+        return {leaf({2}), at::randn({4})};
+      });
 }
 
 TEST(HigherOrder, DerivativesThatAreZero) {
-  expect_all_orders([](Tensors in) -> Tensors { return {in[0].abs(), in[0].relu() * in[0]}; },
-                    []() -> Tensors { return {leaf({3})}; });
+  expect_all_orders(
+      [](Tensors in) -> Tensors {
+        return {in[0].abs(), in[0].relu() * in[0]};
+      },
+      []() -> Tensors { return {leaf({3})}; });
 }
 
 TEST(HigherOrder, TensorsWithoutElements) {
-  expect_all_orders([](Tensors in) -> Tensors { return {in[0].sin(), in[0].sum()}; },
-                    []() -> Tensors { return {leaf({0})}; });
+  expect_all_orders(
+      [](Tensors in) -> Tensors {
+        return {in[0].sin(), in[0].sum()};
+      },
+      []() -> Tensors { return {leaf({0})}; });
 }
 
 TEST(HigherOrder, AForwardValueThatBackwardReadsInPlaceOfTheInput) {
   expect_all_orders([](Tensors in) -> Tensors { return {in[0].sin()}; },
                     []() -> Tensors { return {leaf({3})}; });
   expect_all_orders(
-      [](Tensors in) -> Tensors { return {in[0].cos(), in[0].sin().detach()}; },
+      [](Tensors in) -> Tensors {
+        return {in[0].cos(), in[0].sin().detach()};
+      },
       []() -> Tensors { return {leaf({3})}; });
   expect_all_orders(
       [](Tensors in) -> Tensors {
         const at::Tensor h = in[0] * in[1];
         return {h.cos() * in[0].exp(), h.sin().detach(), in[0].exp()};
       },
-      []() -> Tensors { return {leaf({3}), at::randn({3})}; });
+      []() -> Tensors {
+        return {leaf({3}), at::randn({3})};
+      });
 }
 
 TEST(HigherOrder, ATangentWithAHistory) {
@@ -130,7 +157,8 @@ TEST(HigherOrder, ATangentWithAHistory) {
         grad({called(in[0], in[1])}, {in[0], in[1]}, {in[2].exp()}, true, true, true);
     const Tensors second = grad({total_of(first)}, {in[0], in[2]}, {}, true, true, true);
     total_of(second).backward();
-    return Tensors{first[0], first[1], second[0], second[1], in[0].grad(), in[1].grad(), in[2].grad()};
+    return Tensors{first[0],     first[1],     second[0],   second[1],
+                   in[0].grad(), in[1].grad(), in[2].grad()};
   };
   const Tensors eager = differentiated(fn);
   const Tensors compiled = differentiated(compile(fn));
@@ -141,7 +169,9 @@ TEST(HigherOrder, ATangentWithAHistory) {
 
 TEST(HigherOrder, ATangentOfAnotherLayout) {
   expect_twin([](Tensors in) -> Tensors { return {in[0].sin() * in[0]}; },
-              []() -> Tensors { return {leaf({3, 2})}; },
+              []() -> Tensors {
+                return {leaf({3, 2})};
+              },
               [](const Tensors& in, const Tensors& outputs) -> Tensors {
                 const at::Tensor tangent = at::randn({2, 3}).t().requires_grad_();
                 const Tensors first = grad({outputs[0]}, {in[0]}, {tangent}, true, true, true);
@@ -186,7 +216,9 @@ TEST(HigherOrder, AGradientInsideTheFunction) {
         const Tensors force = grad({energy}, {in[0]}, {}, true, /*create_graph=*/true);
         return {energy, force[0]};
       },
-      []() -> Tensors { return {leaf({3}), leaf({3})}; });
+      []() -> Tensors {
+        return {leaf({3}), leaf({3})};
+      });
 }
 
 }  // namespace
