@@ -8,6 +8,7 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
+#include <iterator>
 #include <mutex>
 
 namespace foregrad {
@@ -160,15 +161,17 @@ BackwardNode::Tensors BackwardNode::differentiate(Tensors&& tangents, TangentLay
 BackwardNode::Tensors BackwardNode::differentiate_again(Tensors&& tangents,
                                                         const DifferentiableBackward& again) {
   const size_t saved_count = again.backward.saved.size();
+  Tensors given;
+  std::ranges::copy_if(tangents, std::back_inserter(given), &at::Tensor::defined);
   Tensors inputs = take_inputs(again.backward, std::move(tangents));
+  const Tensors coerced(inputs.begin() + static_cast<ptrdiff_t>(saved_count), inputs.end());
   torch::autograd::edge_list edges;
   for (const auto& edge : again.edges) {
     if (!edge.tangent) {
       edges.push_back(next_edge(edge.index));
       continue;
     }
-    const at::Tensor& tangent = inputs[saved_count + edge.index];
-    edges.push_back(torch::autograd::impl::gradient_edge(tangent));
+    edges.push_back(torch::autograd::impl::gradient_edge(coerced[edge.index]));
   }
   Tensors results = again.backward.plan.run(std::move(inputs));
   if (!again.differentiable.empty()) {
@@ -181,6 +184,12 @@ BackwardNode::Tensors BackwardNode::differentiate_again(Tensors&& tangents,
     node->versions_ = versions_;
   }
   results.resize(num_outputs());
+  // A tangent that is handed on is the caller's.
+  for (at::Tensor& result : results) {
+    for (size_t i = 0; i < coerced.size(); ++i) {
+      if (result.is_same(coerced[i])) result = given[i];
+    }
+  }
   return results;
 }
 
