@@ -20,7 +20,7 @@ struct Report {
     std::string signature;       // inputs and outputs in words
     std::string joint_graph;     // graph text, before partitioning
     std::string forward_graph;   // graph text
-    std::string backward_graph;  // graph text; of the backward for all tangents
+    std::string backward_graph;  // graph text; for all tangents, one for each autograd node
     std::string forward_dot;     // Graphviz source
     std::string backward_dot;
     std::string guards;  // one a line

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <iterator>
 #include <unordered_set>
 
 #include "analysis/arrangement.h"
+#include "analysis/history_stages.h"
 #include "analysis/liveness.h"
 #include "analysis/views_and_mutations.h"
 #include "api/derivatives.h"
@@ -137,49 +139,114 @@ std::vector<InputIndex> unsaved_primals(const Graph& joint, const SavedValues& s
   return primals;
 }
 
+/// Compiles the backward of one node, for all of its tangents together.
+class NodeBuilder {
+ public:
+  NodeBuilder(const Compilation& made, HistoryStage stage) {
+    node_ = {.recording = made.recording,
+             .meta = made.meta,
+             .cuts = std::move(stage.cuts),
+             .earlier = {},
+             .tangents = std::move(stage.tangents),
+             .types = {},
+             .saved = {},
+             .recoverable = {},
+             .differentiated = {}};
+  }
+
+  /// Chooses what the node saves. `joint`: the trace of its gradients; `passes`: those over it.
+  void choose_saved(JointTrace joint, std::span<const Pass> passes,
+                    std::vector<PassRecord>& records) {
+    is_erroneous_ = joint.gradient_error != nullptr;
+    saved_by_eager_ = choose_saved_values(joint.graph);
+    unchanged_ = std::move(joint.read_by_backward);
+    joint_ = run_passes(passes, std::move(joint.graph), records);
+    node_.types = tangent_types(joint_);
+    node_.differentiated = differentiated_inputs(joint_, is_erroneous_);
+    node_.saved = is_erroneous_ ? choose_saved_for_each(node_) : choose_saved_values(joint_);
+  }
+
+  const Graph& joint() const { return joint_; }
+  const SavedValues& saved() const { return node_.saved; }
+  /// Whether gradients of gradients may need what is not saved.
+  bool saves_less_than_eager() const {
+    return !std::ranges::includes(node_.saved, saved_by_eager_);
+  }
+
+  /// `backward`: its graph. `saved`: by all nodes of the call, ascending.
+  NodeParts finish(const Graph& backward, const SavedValues& saved,
+                   const std::vector<InputIndex>& kept_weakly) {
+    std::optional<Backward> traced;
+    if (!node_.tangents.empty() && !is_erroneous_) {
+      traced = make_backward(backward, node_.differentiated);
+      traced->unchanged = std::move(unchanged_);
+    }
+    for (const GraphInput& input : joint_.inputs) {
+      const auto primal = primal_of(input.role);
+      if (primal && std::ranges::find(kept_weakly, *primal) != kept_weakly.end())
+        node_.recoverable.push_back(input.value);
+    }
+    NodeParts parts{.tangents = node_.tangents,
+                    .cuts = node_.cuts,
+                    .differentiated = node_.differentiated};
+    for (const ValueId value : node_.saved)
+      parts.saved.push_back(std::ranges::lower_bound(saved, value) - saved.begin());
+    parts.backwards = make_backwards(std::move(node_), std::move(traced));
+    return parts;
+  }
+
+ private:
+  Derivatives node_;
+  Graph joint_;
+  SavedValues saved_by_eager_;
+  std::vector<Slot> unchanged_;
+  bool is_erroneous_ = false;
+};
+
 void build(Compilation& made, Stages& stages) {
   std::vector<PassRecord> passes;
-  const auto tangents = made.meta.tangents();
-  JointTrace joint = trace_joint(*made.recording, made.meta, tangents);
+  JointTrace joint = trace_joint(*made.recording, made.meta, made.meta.tangents());
   for (const auto& [op, count] : joint.last_resort_shapes) made.last_resort_shapes[op] += count;
   stages.end("joint");
   check_unread_operators(joint.graph, unread_nodes(joint.graph));
   rehearse_effects(made.meta, joint.graph);
+  const auto history_stages = find_history_stages(made.meta, joint.leads_to);
   const bool is_erroneous = joint.gradient_error != nullptr;
-  const SavedValues saved_by_eager = choose_saved_values(joint.graph);
-  // Which forward values the backwards of some tangents read is not known yet.
-  made.joint = run_passes(is_erroneous ? masked_joint_passes() : joint_passes(),
-                          std::move(joint.graph), passes);
+  std::vector<NodeBuilder> nodes;
+  if (history_stages.size() == 1 && history_stages.front().cuts.empty()) {
+    // Which forward values the backwards of some tangents read is not known where that of all
+    // together is an error.
+    nodes.emplace_back(made, history_stages.front());
+    nodes[0].choose_saved(std::move(joint), is_erroneous ? masked_joint_passes() : joint_passes(),
+                          passes);
+    made.joint = nodes[0].joint();
+  } else {
+    made.joint = run_passes(masked_joint_passes(), std::move(joint.graph), passes);
+    for (const HistoryStage& stage : history_stages) {
+      nodes.emplace_back(made, stage);
+      nodes.back().choose_saved(
+          trace_rounds(*made.recording, made.meta, {{.of = stage.tangents}}, stage.cuts),
+          masked_joint_passes(), passes);
+    }
+  }
   stages.end("passes");
-  Derivatives derivatives{.recording = made.recording,
-                          .meta = made.meta,
-                          .earlier = {},
-                          .tangents = tangents,
-                          .types = tangent_types(made.joint),
-                          .saved = {},
-                          .recoverable = {},
-                          .differentiated = differentiated_inputs(made.joint, is_erroneous)};
-  derivatives.saved =
-      is_erroneous ? choose_saved_for_each(derivatives) : choose_saved_values(made.joint);
-  const std::vector<InputIndex> kept_weakly =
-      std::ranges::includes(derivatives.saved, saved_by_eager)
-          ? std::vector<InputIndex>()
-          : unsaved_primals(made.joint, derivatives.saved);
-  for (const GraphInput& input : made.joint.inputs) {
-    const auto primal = primal_of(input.role);
-    if (primal && std::ranges::find(kept_weakly, *primal) != kept_weakly.end())
-      derivatives.recoverable.push_back(input.value);
+  SavedValues saved;
+  for (const NodeBuilder& node : nodes) {
+    SavedValues more;
+    std::ranges::set_union(saved, node.saved(), std::back_inserter(more));
+    saved = std::move(more);
   }
-  Partition parts = partition(made.joint, derivatives.saved);
+  const bool keeps_weakly = std::ranges::any_of(nodes, &NodeBuilder::saves_less_than_eager);
+  const auto kept_weakly =
+      keeps_weakly ? unsaved_primals(made.joint, saved) : std::vector<InputIndex>();
+  made.forward = run_passes(final_passes(), cut_forward(made.joint, saved), passes);
+  std::vector<NodeParts> parts;
+  for (NodeBuilder& node : nodes) {
+    made.backwards.push_back(
+        run_passes(final_passes(), cut_backward(node.joint(), node.saved()), passes));
+    parts.push_back(node.finish(made.backwards.back(), saved, kept_weakly));
+  }
   stages.end("partition");
-  made.forward = run_passes(final_passes(), std::move(parts.forward), passes);
-  made.backward = run_passes(final_passes(), std::move(parts.backward), passes);
-  stages.end("final passes");
-  std::optional<Backward> backward;
-  if (!tangents.empty() && !is_erroneous) {
-    backward = make_backward(made.backward, derivatives.differentiated);
-    backward->unchanged = std::move(joint.read_by_backward);
-  }
   SpecialisationParts runtime{
       .meta = made.meta,
       .forward = made.forward,
@@ -188,8 +255,7 @@ void build(Compilation& made, Stages& stages) {
                                           [](const Node& node) { return is_random(node.op); }),
       .saved_in_outputs = saved_in_outputs(made.forward),
       .kept_weakly = kept_weakly,
-      .differentiated = derivatives.differentiated,
-      .backwards = make_backwards(std::move(derivatives), std::move(backward))};
+      .nodes = std::move(parts)};
   made.specialisation = std::make_shared<Specialisation>(std::move(runtime));
   stages.end("plan");
 }

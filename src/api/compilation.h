@@ -38,7 +38,7 @@ struct Compilation {
   ViewAndMutationMeta meta;
   Graph joint;
   Graph forward;
-  Graph backward;  // for all tangents
+  std::vector<Graph> backwards;  // of each autograd node, for all of its tangents
   std::vector<Report::Stage> stages;
   std::map<std::string, uint32_t> last_resort_shapes;
   std::atomic<std::size_t> calls = 0;

@@ -33,16 +33,19 @@ std::vector<GradientRound> operator+(std::vector<GradientRound> rounds, Gradient
   return rounds;
 }
 
+JointTrace trace(const Derivatives& node, const std::vector<GradientRound>& rounds) {
+  return trace_rounds(*node.recording, node.meta, rounds, node.cuts);
+}
+
 Graph after(std::span<const Pass> passes, Graph graph) {
   std::vector<PassRecord> unused;
   return run_passes(passes, std::move(graph), unused);
 }
 
-/// The backward graph of a node.
-Graph cut_backward(const Derivatives& node, Graph joint) {
+Graph backward_graph(const Derivatives& node, Graph joint) {
   if (node.earlier.empty()) {
     const Graph graph = after(masked_joint_passes(), std::move(joint));
-    return after(final_passes(), partition(graph, node.saved).backward);
+    return after(final_passes(), cut_backward(graph, node.saved));
   }
   const Graph graph = after(higher_joint_passes(), std::move(joint));
   return after(higher_final_passes(), cut_last_gradients(graph, node.saved));
@@ -51,12 +54,12 @@ Graph cut_backward(const Derivatives& node, Graph joint) {
 /// Compiles the backward of a node for any layout of its tangents.
 Backward compile_backward(const Derivatives& node, const TangentLayout& layout) {
   JointTrace joint =
-      trace_rounds(*node.recording, node.meta, node.earlier + round_of(node.tangents, layout));
+      trace(node, node.earlier + round_of(node.tangents, layout));
   if (joint.gradient_error) {
     return {.plan = Plan(Graph()), .saved = {}, .tangents = {}, .error = joint.gradient_error};
   }
   Backward backward =
-      make_backward(cut_backward(node, std::move(joint.graph)), node.differentiated);
+      make_backward(backward_graph(node, std::move(joint.graph)), node.differentiated);
   backward.unchanged = std::move(joint.read_by_backward);
   return backward;
 }
@@ -67,7 +70,7 @@ class DifferentiableCompiler {
   DifferentiableCompiler(const Derivatives& node, const TangentLayout& layout,
                          const std::vector<bool>& requires_grad)
       : node_(node) {
-    first_tangent_ = static_cast<uint32_t>(node.recording->inputs.size());
+    first_tangent_ = static_cast<uint32_t>(node.recording->inputs.size() + node.cuts.size());
     for (const GradientRound& round : node.earlier)
       first_tangent_ += static_cast<uint32_t>(round.of.size());
     GradientRound round = round_of(node.tangents, layout);
@@ -81,17 +84,18 @@ class DifferentiableCompiler {
   DifferentiableBackward compile() {
     // Which gradients require grad is known only after a trace.
     const auto requires_grad =
-        trace_rounds(*node_.recording, node_.meta, rounds_ + GradientRound{}).differentiable;
+        trace(node_, rounds_ + GradientRound{}).differentiable;
     GradientRound last;
     for (const InputIndex input : requires_grad) {
       if (place_of(node_.differentiated, input)) last.of.emplace_back(UserOutput{{input.index}});
     }
-    JointTrace joint = trace_rounds(*node_.recording, node_.meta, rounds_ + last);
+    JointTrace joint = trace(node_, rounds_ + last);
     const bool is_erroneous = joint.gradient_error != nullptr;
     joint_ = after(higher_joint_passes(), std::move(joint.graph));
 
     Derivatives next{.recording = node_.recording,
                      .meta = node_.meta,
+                     .cuts = node_.cuts,
                      .earlier = rounds_,
                      .tangents = last.of,
                      .types = tangent_types(joint_),
@@ -211,8 +215,7 @@ std::vector<InputIndex> differentiated_inputs(const Graph& joint, bool all) {
 SavedValues choose_saved_for_each(const Derivatives& derivatives) {
   std::set<ValueId> saved;
   for (const Differentiable& tangent : derivatives.tangents) {
-    JointTrace joint = trace_rounds(*derivatives.recording, derivatives.meta,
-                                    derivatives.earlier + GradientRound{.of = {tangent}});
+    JointTrace joint = trace(derivatives, derivatives.earlier + GradientRound{.of = {tangent}});
     if (joint.gradient_error) continue;
     const auto passes = derivatives.earlier.empty() ? masked_joint_passes() : higher_joint_passes();
     const SavedValues own = choose_saved_values(after(passes, std::move(joint.graph)));

@@ -18,8 +18,10 @@ std::string signature_text(const Compilation& made) {
   };
   list("forward takes", made.forward.inputs);
   list("forward gives", made.forward.outputs);
-  list("backward takes", made.backward.inputs);
-  list("backward gives", made.backward.outputs);
+  for (const Graph& backward : made.backwards) {
+    list("backward takes", backward.inputs);
+    list("backward gives", backward.outputs);
+  }
   return text;
 }
 
@@ -47,15 +49,19 @@ Report::Specialisation describe(const Compilation& made) {
   Report::Specialisation report{.signature = signature_text(made),
                                 .joint_graph = print_graph(made.joint),
                                 .forward_graph = print_graph(made.forward),
-                                .backward_graph = print_graph(made.backward),
+                                .backward_graph = {},
                                 .forward_dot = to_dot(made.forward, "forward"),
-                                .backward_dot = to_dot(made.backward, "backward"),
+                                .backward_dot = {},
                                 .guards = guards_text(made),
                                 .stages = made.stages,
                                 .compile_ms = 0,
                                 .saved_bytes = saved_bytes(made.forward),
                                 .last_resort_shapes = made.last_resort_shapes,
                                 .calls = made.calls};
+  for (const Graph& backward : made.backwards) {
+    report.backward_graph += print_graph(backward);
+    report.backward_dot += to_dot(backward, "backward");
+  }
   for (const auto& stage : made.stages) report.compile_ms += stage.ms;
   return report;
 }

@@ -4,6 +4,7 @@
 #include <c10/core/ScalarTypeToTypeMeta.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
@@ -43,29 +44,57 @@ class DefaultDtype {
   at::ScalarType before_ = c10::get_default_dtype_as_scalartype();
 };
 
+/// Visits the edges behind a root, each node once. `visit` says whether to go on behind an edge.
+template <class Visit>
+void walk_history(const torch::autograd::Edge& root, Visit&& visit) {
+  std::unordered_set<const torch::autograd::Node*> seen = {root.function.get()};
+  std::vector<const torch::autograd::Node*> to_visit = {root.function.get()};
+  while (!to_visit.empty()) {
+    const torch::autograd::Node* node = to_visit.back();
+    to_visit.pop_back();
+    for (const auto& edge : node->next_edges()) {
+      if (edge.is_valid() && visit(edge) && seen.insert(edge.function.get()).second)
+        to_visit.push_back(edge.function.get());
+    }
+  }
+}
+
 using NodeSet = std::unordered_set<const torch::autograd::Node*>;
 
 NodeSet nodes_behind(const torch::autograd::edge_list& roots) {
   NodeSet found;
-  std::vector<const torch::autograd::Node*> to_visit;
-  const auto visit = [&](const torch::autograd::Edge& edge) {
-    if (edge.is_valid() && found.insert(edge.function.get()).second)
-      to_visit.push_back(edge.function.get());
-  };
-  for (const auto& root : roots) visit(root);
-  while (!to_visit.empty()) {
-    const torch::autograd::Node* node = to_visit.back();
-    to_visit.pop_back();
-    for (const auto& edge : node->next_edges()) visit(edge);
+  for (const auto& root : roots) {
+    found.insert(root.function.get());
+    walk_history(root, [&](const torch::autograd::Edge& edge) {
+      found.insert(edge.function.get());
+      return true;
+    });
   }
   return found;
 }
 
+/// Ends the gradient of one result of a node, after it has been captured.
+class GradientEnd final : public torch::autograd::FunctionPreHook {
+ public:
+  explicit GradientEnd(uint32_t result) : result_(result) {}
+  torch::autograd::variable_list operator()(
+      const torch::autograd::variable_list& gradients) override {
+    torch::autograd::variable_list others = gradients;
+    others.at(result_).reset();
+    return others;
+  }
+
+ private:
+  uint32_t result_;
+};
+
 class JointReplay {
  public:
-  JointReplay(const Recording& recording, const ViewAndMutationMeta& meta)
+  JointReplay(const Recording& recording, const ViewAndMutationMeta& meta,
+              const std::vector<Differentiable>& cuts)
       : recording_(recording),
         meta_(meta),
+        cuts_(cuts),
         tracer_(Tracer::Keep::Nodes),
         takes_offsets_(takes_offsets(recording)),
         bases_(meta.bases.size()) {
@@ -93,6 +122,9 @@ class JointReplay {
     }
     find_edges();
     std::vector<History> histories = histories_of(rounds.front());
+    auto leads_to = rounds.size() == 1 && cuts_.empty()
+                        ? find_what_they_lead_to(histories)
+                        : std::vector<std::vector<Differentiable>>();
     for (size_t k = 0; k + 1 < rounds.size(); ++k) {
       const at::AutoGradMode with_history(true);
       const auto gradients = take_earlier(rounds[k], histories);
@@ -105,6 +137,7 @@ class JointReplay {
             .last_resort_shapes = tracer_.last_resort_shapes(),
             .gradient_error = gradient_error_,
             .read_by_backward = std::move(read_by_backward_),
+            .leads_to = std::move(leads_to),
             .differentiable = std::move(differentiable_)};
   }
 
@@ -307,9 +340,41 @@ class JointReplay {
       if (!edge.is_valid()) edge = earlier.second;
       return edge == earlier.second;
     });
+    for (const Differentiable& cut : cuts_) {
+      const torch::autograd::Edge edge = torch::autograd::impl::gradient_edge(tensor_of(cut));
+      edge.function->add_pre_hook(std::make_unique<GradientEnd>(edge.input_nr));
+      edges_.push_back(edge);
+    }
+    first_tangent_ = edges_.size();
   }
 
-  bool is_first_round() const { return edges_.size() == recording_.inputs.size(); }
+  std::vector<std::vector<Differentiable>> find_what_they_lead_to(
+      const std::vector<History>& histories) const {
+    std::vector<std::vector<Differentiable>> found(histories.size());
+    const std::vector<Differentiable> visible = meta_.visible();
+    if (visible.size() < 2 && histories.size() < 2) return found;
+    std::map<std::pair<const torch::autograd::Node*, uint32_t>, Differentiable> by_edge;
+    for (const Differentiable& role : visible) {
+      try {
+        const auto edge = torch::autograd::impl::gradient_edge(tensor_of(role));
+        by_edge.try_emplace({edge.function.get(), edge.input_nr}, role);
+      } catch (const c10::Error&) {
+        // A view whose base was freed of its history; nobody can ask for its.
+      }
+    }
+    for (size_t i = 0; i < histories.size(); ++i) {
+      walk_history(histories[i].edge, [&](const torch::autograd::Edge& edge) {
+        const auto end = by_edge.find({edge.function.get(), edge.input_nr});
+        if (end == by_edge.end()) return true;
+        if (std::ranges::find(found[i], end->second) == found[i].end())
+          found[i].push_back(end->second);
+        return false;
+      });
+    }
+    return found;
+  }
+
+  bool is_first_round() const { return edges_.size() == first_tangent_; }
 
   /// Takes a round that a later one differentiates. Returns the gradients, by InputIndex.
   std::vector<at::Tensor> take_earlier(const GradientRound& round,
@@ -484,6 +549,7 @@ class JointReplay {
 
   const Recording& recording_;
   const ViewAndMutationMeta& meta_;
+  const std::vector<Differentiable>& cuts_;
   Tracer tracer_;
   bool takes_offsets_;
   std::vector<MemoryView> bases_;          // by BaseIndex: where it was made
@@ -494,7 +560,8 @@ class JointReplay {
   std::exception_ptr gradient_error_;
   std::vector<Slot> read_by_backward_;
   std::vector<InputIndex> differentiable_;
-  std::vector<torch::autograd::Edge> edges_;                 // by input: where its history begins
+  size_t first_tangent_ = 0;  // number among the inputs of the first round's first tangent
+  std::vector<torch::autograd::Edge> edges_;  // by input: where its history begins
   std::map<uint32_t, torch::autograd::Edge> earlier_edges_;  // where it began before, if elsewhere
   std::unordered_map<uint32_t, ValueId> view_bases_;         // `Recording::view_bases`
 };
@@ -502,8 +569,9 @@ class JointReplay {
 }  // namespace
 
 JointTrace trace_rounds(const Recording& recording, const ViewAndMutationMeta& meta,
-                        const std::vector<GradientRound>& rounds) {
-  return JointReplay(recording, meta).run(rounds);
+                        const std::vector<GradientRound>& rounds,
+                        const std::vector<Differentiable>& cuts) {
+  return JointReplay(recording, meta, cuts).run(rounds);
 }
 
 JointTrace trace_joint(const Recording& recording, const ViewAndMutationMeta& meta,

@@ -29,6 +29,9 @@ struct JointTrace {
   /// Inputs and bases that backward reads as they are after the call, though the graph does not
   /// save them themselves: eager's backward throws if they are written before it runs.
   std::vector<Slot> read_by_backward{};
+  /// Of one round without cuts: for each of its tensors the `meta.visible()` ones that its history
+  /// leads to, but for those behind these.
+  std::vector<std::vector<Differentiable>> leads_to{};
   /// Of several rounds: the inputs whose gradient of the last round but one requires grad.
   std::vector<InputIndex> differentiable{};
 };
@@ -47,8 +50,12 @@ struct JointTrace {
 /// on from the recording's inputs, and `Grad{i}` where they require grad. In place of the
 /// function's outputs there are the gradients of the last round but one, `UserOutput{i}`, where
 /// they are defined. Throws what autograd throws in these rounds.
+///
+/// `cuts`: tensors of `meta.visible()` where gradients end. They are numbered as inputs that follow
+/// the recording's, before any tangents.
 JointTrace trace_rounds(const Recording& recording, const ViewAndMutationMeta& meta,
-                        const std::vector<GradientRound>& rounds);
+                        const std::vector<GradientRound>& rounds,
+                        const std::vector<Differentiable>& cuts = {});
 
 /// The same for one round.
 JointTrace trace_joint(const Recording& recording, const ViewAndMutationMeta& meta,

@@ -71,6 +71,21 @@ std::vector<Differentiable> ViewAndMutationMeta::tangents() const {
   return roles;
 }
 
+std::vector<Differentiable> ViewAndMutationMeta::visible() const {
+  std::vector<Differentiable> roles;
+  for (const Differentiable& role : tangents()) {
+    if (std::holds_alternative<MutatedInput>(role)) roles.push_back(role);
+  }
+  for (uint32_t o = 0; o < outputs.size(); ++o) {
+    const OutputOrigin& origin = outputs[o].origin;
+    const bool is_view = std::holds_alternative<ViewOfInput>(origin) ||
+                         std::holds_alternative<ViewOfIntermediate>(origin);
+    if (outputs[o].takes_tangent() || (is_view && outputs[o].requires_grad && !outputs[o].is_leaf))
+      roles.emplace_back(UserOutput{{o}});
+  }
+  return roles;
+}
+
 bool ViewAndMutationMeta::keeps_pre_mutation_value(InputIndex input) const {
   const InputInfo& info = inputs.at(input.index);
   return info.data_mutated && info.requires_grad;

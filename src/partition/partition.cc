@@ -198,26 +198,6 @@ ValueId save_a_copy(Graph& forward, ValueId value) {
   return copy;
 }
 
-Graph cut_forward(const Graph& joint, const SavedValues& saved) {
-  Graph forward;
-  forward.values = joint.values;
-  for (const GraphInput& input : joint.inputs) {
-    if (!std::holds_alternative<Tangent>(input.role)) forward.inputs.push_back(input);
-  }
-  for (const Node& node : joint.nodes) {
-    if (node.phase == Phase::Forward) forward.nodes.push_back(node);
-  }
-  for (const GraphOutput& output : joint.outputs) {
-    if (!std::holds_alternative<Grad>(output.role)) forward.outputs.push_back(output);
-  }
-  const std::vector<bool> written_after = values_written_after(joint);
-  for (const ValueId value : saved) {
-    const ValueId kept = written_after[value.index] ? save_a_copy(forward, value) : value;
-    forward.outputs.push_back({kept, Saved{value}});
-  }
-  return forward;
-}
-
 void check_saved_values(const Graph& joint, const SavedValues& saved) {
   std::vector<bool> is_forward(joint.values.size());
   for (const GraphInput& input : joint.inputs)
@@ -259,11 +239,36 @@ std::vector<GraphOutput> outputs_of(const Graph& joint) {
 
 }  // namespace
 
-Partition partition(const Graph& joint, const SavedValues& saved) {
+Graph cut_forward(const Graph& joint, const SavedValues& saved) {
+  check_saved_values(joint, saved);
+  Graph forward;
+  forward.values = joint.values;
+  for (const GraphInput& input : joint.inputs) {
+    if (!std::holds_alternative<Tangent>(input.role)) forward.inputs.push_back(input);
+  }
+  for (const Node& node : joint.nodes) {
+    if (node.phase == Phase::Forward) forward.nodes.push_back(node);
+  }
+  for (const GraphOutput& output : joint.outputs) {
+    if (!std::holds_alternative<Grad>(output.role)) forward.outputs.push_back(output);
+  }
+  const std::vector<bool> written_after = values_written_after(joint);
+  for (const ValueId value : saved) {
+    const ValueId kept = written_after[value.index] ? save_a_copy(forward, value) : value;
+    forward.outputs.push_back({kept, Saved{value}});
+  }
+  return forward;
+}
+
+Graph cut_backward(const Graph& joint, const SavedValues& saved) {
   check_saved_values(joint, saved);
   BackwardCut backward(joint, saved, tangents_of(joint));
   backward.need_backward_nodes();
-  return {.forward = cut_forward(joint, saved), .backward = backward.cut(outputs_of<Grad>(joint))};
+  return backward.cut(outputs_of<Grad>(joint));
+}
+
+Partition partition(const Graph& joint, const SavedValues& saved) {
+  return {.forward = cut_forward(joint, saved), .backward = cut_backward(joint, saved)};
 }
 
 Graph cut_gradients(const Graph& joint, const SavedValues& before,

@@ -40,6 +40,9 @@ SavedValues choose_saved_values(const Graph& joint);
 /// node with effects (a random one) would have to run twice; `Refusal` if a copy would not keep the
 /// type.
 Partition partition(const Graph& joint, const SavedValues& saved);
+/// The halves on their own: several backwards, each of a joint graph of its own, share one forward.
+Graph cut_forward(const Graph& joint, const SavedValues& saved);
+Graph cut_backward(const Graph& joint, const SavedValues& saved);
 
 /// Cuts the gradients of the last round but one out of a joint graph of several rounds
 /// (`trace_rounds`). Inputs: `Saved{v}` for each value of `before`, then the primals that

@@ -61,7 +61,7 @@ void share_version(const at::Tensor& saved, const at::Tensor& given) {
 void BackwardNode::save(std::span<const at::Tensor> results, const SavedResult& saved) {
   const at::Tensor& value = results[saved.position];
   if (saved.in_output) share_version(value, results[*saved.in_output]);
-  save(value, saved.is_output);
+  save(value, saved.is_output && value.grad_fn().get() == this);
 }
 
 void BackwardNode::keep_weakly(const at::Tensor& input) {

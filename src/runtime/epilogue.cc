@@ -55,7 +55,7 @@ class Effects {
   void operator()(const RefreshHistory& refresh) { slots_[refresh.slot.index].grad_fn(); }
   void operator()(const JoinHistory& join) {
     const at::Tensor& tensor = slots_[join.slot.index];
-    const c10::intrusive_ptr<torch::autograd::Node> node = node_();
+    const c10::intrusive_ptr<torch::autograd::Node> node = node_(join.as);
     const uint32_t number = node->add_input_metadata(tensor);
     torch::autograd::impl::rebase_history(tensor, {node, number});
   }

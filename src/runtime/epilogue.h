@@ -38,11 +38,12 @@ class StorageResizes {
 void write_back(const ViewAndMutationMeta& meta, InputIndex index,
                 std::span<const at::Tensor> inputs, const at::Tensor& updated);
 
-using NodeSource = std::function<c10::intrusive_ptr<torch::autograd::Node>()>;
+/// Gives the node that becomes the history of a tensor.
+using NodeSource =
+    std::function<c10::intrusive_ptr<torch::autograd::Node>(const Differentiable& tensor)>;
 
 /// Brings about the effects in order. `slots` are given for inputs and computed bases and filled in
-/// for the others. What `node` gives, each time the same, becomes the
-/// history where the effects say so.
+/// for the others. What `node` gives becomes the history where the effects say so.
 void bring_about(const ViewAndMutationMeta& meta, std::vector<at::Tensor>& slots,
                  const NodeSource& node);
 

@@ -22,24 +22,9 @@ std::vector<at::Tensor> distinct_inputs(std::span<const at::Tensor* const> argum
   return inputs;
 }
 
-namespace {
-
-/// Where gradients of an input go. One that becomes a leaf that requires grad only in the call gets
-/// its accumulator now: a node's edges are known before anything depends on it.
-torch::autograd::Edge edge_of(const at::Tensor& input) {
-  if (input.requires_grad()) return torch::autograd::impl::gradient_edge(input);
-  input.unsafeGetTensorImpl()->set_requires_grad(true);
-  torch::autograd::Edge edge = torch::autograd::impl::gradient_edge(input);
-  input.unsafeGetTensorImpl()->set_requires_grad(false);
-  return edge;
-}
-
-}  // namespace
-
 Specialisation::Specialisation(SpecialisationParts parts)
     : parts_(std::move(parts)),
-      forward_(parts_.forward),
-      tangent_count_(parts_.meta.tangents().size()) {
+      forward_(parts_.forward) {
   const auto& outputs = parts_.forward.outputs;
   std::vector<bool> is_user_output(parts_.forward.values.size());
   std::map<uint32_t, InputIndex> written_back;
@@ -79,34 +64,6 @@ Specialisation::Specialisation(SpecialisationParts parts)
     graph_inputs_.push_back(*primal_of(input.role));
 }
 
-/// A leaf that is given another storage or size gets its accumulator afterwards, as in eager.
-bool Specialisation::has_late_edge(InputIndex input) const {
-  const InputInfo& info = parts_.meta.inputs[input.index];
-  return info.is_leaf && (info.storage_changed || info.metadata_mutated);
-}
-
-torch::autograd::edge_list Specialisation::early_edges(std::span<const at::Tensor> inputs) const {
-  torch::autograd::edge_list edges;
-  if (tangent_count_ == 0) return edges;
-  edges.reserve(parts_.differentiated.size());
-  for (const InputIndex input : parts_.differentiated) {
-    edges.push_back(has_late_edge(input) ? torch::autograd::Edge() : edge_of(inputs[input.index]));
-  }
-  return edges;
-}
-
-c10::intrusive_ptr<BackwardNode> Specialisation::make_node(std::span<const at::Tensor> inputs,
-                                                           torch::autograd::edge_list edges) {
-  if (tangent_count_ == 0) return {};
-  for (size_t i = 0; i < edges.size(); ++i) {
-    const InputIndex input = parts_.differentiated[i];
-    if (has_late_edge(input)) edges[i] = edge_of(inputs[input.index]);
-  }
-  auto node = c10::make_intrusive<BackwardNode>(parts_.backwards, tangent_count_);
-  node->set_next_edges(std::move(edges));
-  return node;
-}
-
 /// A call that throws has drawn no random numbers.
 std::vector<at::Tensor> Specialisation::run_forward(const std::vector<at::Tensor>& inputs) const {
   std::vector<at::Tensor> primals;
@@ -133,12 +90,12 @@ std::vector<at::Tensor> Specialisation::run(std::span<const at::Tensor* const> a
   append_found_inputs(meta, inputs);
   std::vector<at::Tensor> results = run_forward(inputs);
 
-  torch::autograd::edge_list edges = early_edges(inputs);
+  std::vector<at::Tensor> outputs(meta.outputs.size());
+  CallNodes nodes(meta, parts_.nodes, inputs, outputs);
   const StorageResizes resizes(meta, inputs);
   resizes.grow();
   std::vector<at::Tensor>& slots = inputs;  // inputs are the first slots
   slots.resize(std::max<size_t>(meta.slot_count, inputs.size()));
-  std::vector<at::Tensor> outputs(meta.outputs.size());
   for (size_t i = 0; i < results.size(); ++i) {
     const OutputRole& role = parts_.forward.outputs[i].role;
     if (const auto* mutated = std::get_if<MutatedInput>(&role)) {
@@ -154,52 +111,50 @@ std::vector<at::Tensor> Specialisation::run(std::span<const at::Tensor* const> a
     at::Tensor& result = results[saved.result.position];
     if (saved.moved_input) result = result.detach();
   }
-  c10::intrusive_ptr<BackwardNode> node;
-  bring_about(meta, slots, [&]() -> c10::intrusive_ptr<torch::autograd::Node> {
-    if (!node) node = make_node(inputs, std::move(edges));
-    return node;
-  });
-  if (!node) node = make_node(inputs, std::move(edges));
-  finish_new_tensors(outputs, node);
-  if (node) {
-    node->reserve(saved_.size());
-    for (const SavedOutput& saved : saved_) {
-      // An input that was written is saved itself: a later write to it is noticed as in eager.
-      if (saved.written_back) {
-        const at::Tensor& input = inputs[saved.written_back->index];
-        node->save(input, input.grad_fn() == node);
-      } else {
-        node->save(results, saved.result);
-      }
-    }
-  }
-  if (node) {
-    for (const InputIndex input : parts_.kept_weakly) node->keep_weakly(inputs[input.index]);
-    for (uint32_t i = 0; i < meta.inputs.size(); ++i) {
-      const InputInfo& info = meta.inputs[i];
-      if (info.version_advance > 0 || !info.is_graph_input()) node->note_version({i}, inputs[i]);
-    }
-    for (const BaseInfo& base : meta.bases) {
-      if (slots[base.slot.index].defined()) node->note_version(base.slot, slots[base.slot.index]);
-    }
+  finish_new_tensors(outputs);
+  bring_about(meta, slots, [&](const Differentiable& tensor) { return nodes.history_of(tensor); });
+  nodes.finish();
+  for (size_t p = 0; p < parts_.nodes.size(); ++p) {
+    if (const auto& node = nodes.node(p)) save(p, node, slots, results);
   }
   take_aliases(meta, slots, outputs);
   resizes.shrink();
   return outputs;
 }
 
-void Specialisation::finish_new_tensors(std::span<const at::Tensor> outputs,
-                                        const c10::intrusive_ptr<BackwardNode>& node) const {
+void Specialisation::save(size_t part, const c10::intrusive_ptr<BackwardNode>& node,
+                          std::span<const at::Tensor> slots,
+                          std::span<const at::Tensor> results) const {
+  const ViewAndMutationMeta& meta = parts_.meta;
+  node->reserve(parts_.nodes[part].saved.size());
+  for (const size_t i : parts_.nodes[part].saved) {
+    const SavedOutput& saved = saved_[i];
+    // An input that was written is saved itself: a later write to it is noticed as in eager.
+    if (saved.written_back) {
+      const at::Tensor& input = slots[saved.written_back->index];
+      node->save(input, input.grad_fn() == node);
+    } else {
+      node->save(results, saved.result);
+    }
+  }
+  for (const InputIndex input : parts_.kept_weakly) node->keep_weakly(slots[input.index]);
+  for (uint32_t i = 0; i < meta.inputs.size(); ++i) {
+    const InputInfo& info = meta.inputs[i];
+    if (info.version_advance > 0 || !info.is_graph_input()) node->note_version({i}, slots[i]);
+  }
+  for (const BaseInfo& base : meta.bases) {
+    if (slots[base.slot.index].defined()) node->note_version(base.slot, slots[base.slot.index]);
+  }
+}
+
+void Specialisation::finish_new_tensors(std::span<const at::Tensor> outputs) const {
   for (size_t i = 0; i < outputs.size(); ++i) {
     const OutputInfo& info = parts_.meta.outputs[i];
     if (!info.is_computed()) continue;
     for (auto version = outputs[i]._version(); version < info.version; ++version)
       torch::autograd::impl::bump_version(outputs[i]);
-    if (info.takes_tangent()) {
-      torch::autograd::create_gradient_edge(const_cast<at::Tensor&>(outputs[i]), node);
-    } else if (info.requires_grad) {
+    if (info.requires_grad && !info.takes_tangent())
       outputs[i].unsafeGetTensorImpl()->set_requires_grad(true);
-    }
   }
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "graph/metadata.h"
-#include "runtime/backward_node.h"
+#include "runtime/call_nodes.h"
 #include "runtime/plan.h"
 
 namespace foregrad {
@@ -30,9 +30,7 @@ struct SpecialisationParts {
   std::map<ValueId, ValueId> saved_in_outputs{};
   /// Inputs that gradients of gradients may need and no backward saves.
   std::vector<InputIndex> kept_weakly{};
-  /// The inputs that backward gives gradients for, in its order.
-  std::vector<InputIndex> differentiated;
-  std::shared_ptr<BackwardSource> backwards;
+  std::vector<NodeParts> nodes;  // those that others lead to come first
 };
 
 /// Runs the compiled forward and leaves what eager would have left. A call that throws has written
@@ -53,18 +51,14 @@ class Specialisation {
   };
 
   std::vector<at::Tensor> run_forward(const std::vector<at::Tensor>& inputs) const;
-  bool has_late_edge(InputIndex input) const;
-  torch::autograd::edge_list early_edges(std::span<const at::Tensor> inputs) const;
-  c10::intrusive_ptr<BackwardNode> make_node(std::span<const at::Tensor> inputs,
-                                             torch::autograd::edge_list edges);
-  void finish_new_tensors(std::span<const at::Tensor> outputs,
-                          const c10::intrusive_ptr<BackwardNode>& node) const;
+  void finish_new_tensors(std::span<const at::Tensor> outputs) const;
+  void save(size_t part, const c10::intrusive_ptr<BackwardNode>& node,
+            std::span<const at::Tensor> slots, std::span<const at::Tensor> results) const;
 
   SpecialisationParts parts_;
   Plan forward_;
   std::vector<InputIndex> graph_inputs_;
   std::vector<SavedOutput> saved_;
-  size_t tangent_count_ = 0;
 };
 
 }  // namespace foregrad

@@ -39,9 +39,11 @@ TEST(Specialisation, RunsForwardAndMakesEachBackwardOnce) {
   output %1 = saved(%1)
 })"),
       .lifted = {},
-      .differentiated = {InputIndex{0}},
-      .backwards = std::make_shared<Backwards>(std::vector<TensorType>{type_of(x)},
-                                               std::move(maker), std::nullopt)});
+      .nodes = {{.tangents = meta.tangents(),
+                 .differentiated = {InputIndex{0}},
+                 .saved = {0},
+                 .backwards = std::make_shared<Backwards>(std::vector<TensorType>{type_of(x)},
+                                                          std::move(maker), std::nullopt)}}});
   for (int i = 0; i < 2; ++i) {
     auto y = one.run(std::vector<const at::Tensor*>{&x}).at(0);
     EXPECT_TRUE(y.requires_grad());

@@ -203,7 +203,9 @@ TEST(StatefulModels, ASimulatorAdvancesItsStateInPlaceAndIsDifferentiated) {
     EXPECT_TRUE(at::equal(loss, expected)) << "step " << step;
     expected.backward();
     loss.backward();
-    EXPECT_TRUE(at::equal(got.stiffness.grad(), eager.stiffness.grad())) << "step " << step;
+    // State and loss have histories of their own: the gradient is a sum of two.
+    EXPECT_TRUE(at::allclose(got.stiffness.grad(), eager.stiffness.grad(), 1e-5, 1e-6))
+        << "step " << step;
     for (State* state : {&eager, &got}) {
       EXPECT_TRUE(state->position.requires_grad());
       state->position.detach_();
