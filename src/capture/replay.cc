@@ -133,6 +133,8 @@ class JointReplay {
     }
     tracer_.set_phase(Phase::Backward);
     take_last(rounds.back(), histories);
+    // It has views take their histories anew.
+    if (!first_round_.roots.empty() && !gradient_error_) find_read_by_backward(first_round_);
     return {.graph = std::move(tracer_.graph()),
             .last_resort_shapes = tracer_.last_resort_shapes(),
             .gradient_error = gradient_error_,
@@ -391,7 +393,7 @@ class JointReplay {
       gradients.root_grads.push_back(tangent);
       gradients.roots.push_back(histories[i].edge);
     }
-    if (is_first_round()) find_read_by_backward(gradients);
+    if (is_first_round()) first_round_ = gradients;
     auto taken = take(gradients, Keep::GraphAndHistory);
     if (gradient_error_) std::rethrow_exception(gradient_error_);
     std::vector<at::Tensor> by_input = sum_by_input(std::move(*taken));
@@ -417,8 +419,8 @@ class JointReplay {
     }
     torch::autograd::variable_list grads(gradients.wanted.size());
     if (!gradients.roots.empty() && !gradients.wanted.empty()) {
-      if (is_first_round()) find_read_by_backward(gradients);
-      if (auto taken = take(gradients, Keep::Nothing)) grads = std::move(*taken);
+      if (is_first_round()) first_round_ = gradients;
+      if (auto taken = take(gradients, Keep::Graph)) grads = std::move(*taken);
     }
     const auto reached = gradient_error_ ? nodes_behind(gradients.roots) : NodeSet();
     const std::vector<at::Tensor> by_input = sum_by_input(std::move(grads));
@@ -473,7 +475,7 @@ class JointReplay {
     return gradients;
   }
 
-  enum class Keep { Nothing, Graph, GraphAndHistory };
+  enum class Keep { Graph, GraphAndHistory };
 
   /// Takes the gradients; nothing if a tensor that they need was written since, which is eager's
   /// error too.
@@ -482,7 +484,7 @@ class JointReplay {
     const auto forward_nodes = static_cast<ptrdiff_t>(nodes.size());
     try {
       return torch::autograd::Engine::get_default_engine().execute(
-          gradients.roots, gradients.root_grads, keep != Keep::Nothing,
+          gradients.roots, gradients.root_grads, /*keep_graph=*/true,
           /*create_graph=*/keep == Keep::GraphAndHistory,
           /*accumulate_grad=*/false, gradients.wanted);
     } catch (const Refusal&) {
@@ -557,6 +559,7 @@ class JointReplay {
   std::vector<const JoinHistory*> joins_;  // in order
   size_t next_join_ = 0;
   std::vector<std::pair<Differentiable, History>> joined_;
+  Gradients first_round_;
   std::exception_ptr gradient_error_;
   std::vector<Slot> read_by_backward_;
   std::vector<InputIndex> differentiable_;
