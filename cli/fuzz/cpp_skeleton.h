@@ -118,14 +118,12 @@ Tensors differentiate(const Tensors& outputs, const std::vector<size_t>& chosen,
   return all;
 }
 
-// Of what the caller made, that which requires grad and has no new history since
-// `before`.
-template <class Nodes>
-Tensors unchanged(const Tensors& visible, const Nodes& before) {
+// What the caller made and the results, as far as they require grad.
+Tensors differentiable(const Tensors& visible, const Tensors& outputs) {
   Tensors result;
-  for (size_t i = 0; i < visible.size(); ++i)
-    if (visible[i].requires_grad() && visible[i].grad_fn() == before[i])
-      result.push_back(visible[i]);
+  for (const Tensors* tensors : {&visible, &outputs})
+    for (const at::Tensor& t : *tensors)
+      if (t.defined() && t.requires_grad()) result.push_back(t);
   return result;
 }
     )source";

@@ -35,8 +35,6 @@ struct Side {
   Tensors outputs{};
   Tensors gradients{};  // that `torch::autograd::grad` returned
   std::optional<Thrown> thrown{};
-  /// Of `prepared.visible`, before the call. Held, or a new node could come to lie where it was.
-  std::vector<c10::intrusive_ptr<torch::autograd::Node>> history{};
 };
 
 std::string type_name(const std::exception& error) {
@@ -168,9 +166,6 @@ class ProgramRun {
   void run_call(const Inputs& inputs, uint64_t data_seed) {
     for (Side* side : {&eager_, &compiled_side_}) {
       *side = {.prepared = prepare(inputs, data_seed)};
-      for (const at::Tensor& tensor : side->prepared.visible) {
-        side->history.push_back(tensor.grad_fn());
-      }
     }
     meets_empty_ = meets_empty(inputs, data_seed);
     at::Tensor generator_of_eager;
@@ -275,18 +270,17 @@ class ProgramRun {
     return all;
   }
 
-  /// The tensors that the gradient is taken with respect to: of what the caller made, that which
-  /// the call gave no new history. The gradient of one result with respect to another is undefined
-  /// (docs/limits.md).
+  /// The tensors that the gradient is taken with respect to: what the caller made and the results,
+  /// as far as they require grad.
   Tensors gradient_inputs(const Side& side) const {
     Tensors inputs;
-    for (size_t i = 0; i < side.prepared.visible.size(); ++i) {
-      const at::Tensor& eager = eager_.prepared.visible[i];
-      side.prepared.visible[i].grad_fn();  // asking a view for its history brings it up to date
-      if (eager.requires_grad() && eager.grad_fn() == eager_.history[i]) {
-        inputs.push_back(side.prepared.visible[i]);
+    const auto add = [&](const Tensors& tensors, const Tensors& of_eager) {
+      for (size_t i = 0; i < tensors.size(); ++i) {
+        if (of_eager[i].defined() && of_eager[i].requires_grad()) inputs.push_back(tensors[i]);
       }
-    }
+    };
+    add(side.prepared.visible, eager_.prepared.visible);
+    add(side.outputs, eager_.outputs);
     return inputs;
   }
 

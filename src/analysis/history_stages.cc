@@ -57,6 +57,8 @@ class StageFinder {
 
   /// What the history of a view that the effects take leads to.
   Differentiable history_of(const Differentiable& visible) const {
+    if (const auto* mutated = std::get_if<MutatedInput>(&visible))
+      return MutatedInput{meta_.inputs[mutated->of.index].view_of.value_or(mutated->of)};
     const auto* output = std::get_if<UserOutput>(&visible);
     if (!output) return visible;
     const OutputOrigin& origin = meta_.outputs[output->output.index].origin;

@@ -145,7 +145,7 @@ class NodeBuilder {
   NodeBuilder(const Compilation& made, HistoryStage stage) {
     node_ = {.recording = made.recording,
              .meta = made.meta,
-             .cuts = std::move(stage.cuts),
+             .cuts = {.always = std::move(stage.cuts), .later = {}},
              .earlier = {},
              .tangents = std::move(stage.tangents),
              .types = {},
@@ -187,7 +187,7 @@ class NodeBuilder {
         node_.recoverable.push_back(input.value);
     }
     NodeParts parts{.tangents = node_.tangents,
-                    .cuts = node_.cuts,
+                    .cuts = node_.cuts.always,
                     .differentiated = node_.differentiated};
     for (const ValueId value : node_.saved)
       parts.saved.push_back(std::ranges::lower_bound(saved, value) - saved.begin());
@@ -225,7 +225,8 @@ void build(Compilation& made, Stages& stages) {
     for (const HistoryStage& stage : history_stages) {
       nodes.emplace_back(made, stage);
       nodes.back().choose_saved(
-          trace_rounds(*made.recording, made.meta, {{.of = stage.tangents}}, stage.cuts),
+          trace_rounds(*made.recording, made.meta, {{.of = stage.tangents}},
+                       {.always = stage.cuts, .later = {}}),
           masked_joint_passes(), passes);
     }
   }

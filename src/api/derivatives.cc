@@ -37,6 +37,17 @@ JointTrace trace(const Derivatives& node, const std::vector<GradientRound>& roun
   return trace_rounds(*node.recording, node.meta, rounds, node.cuts);
 }
 
+/// Gradients of gradients may lead to what the first ones were taken of: a result that is saved.
+GradientCuts cuts_of_gradients(const Derivatives& node) {
+  GradientCuts cuts = node.cuts;
+  if (!node.earlier.empty()) return cuts;
+  const auto visible = node.meta.visible();
+  for (const Differentiable& tangent : node.tangents) {
+    if (place_of(visible, tangent)) cuts.later.push_back(tangent);
+  }
+  return cuts;
+}
+
 Graph after(std::span<const Pass> passes, Graph graph) {
   std::vector<PassRecord> unused;
   return run_passes(passes, std::move(graph), unused);
@@ -69,8 +80,9 @@ class DifferentiableCompiler {
  public:
   DifferentiableCompiler(const Derivatives& node, const TangentLayout& layout,
                          const std::vector<bool>& requires_grad)
-      : node_(node) {
-    first_tangent_ = static_cast<uint32_t>(node.recording->inputs.size() + node.cuts.size());
+      : node_(node), cuts_(cuts_of_gradients(node)) {
+    first_later_cut_ = static_cast<uint32_t>(node.recording->inputs.size() + cuts_.always.size());
+    first_tangent_ = first_later_cut_ + static_cast<uint32_t>(cuts_.later.size());
     for (const GradientRound& round : node.earlier)
       first_tangent_ += static_cast<uint32_t>(round.of.size());
     GradientRound round = round_of(node.tangents, layout);
@@ -84,18 +96,18 @@ class DifferentiableCompiler {
   DifferentiableBackward compile() {
     // Which gradients require grad is known only after a trace.
     const auto requires_grad =
-        trace(node_, rounds_ + GradientRound{}).differentiable;
+        trace_next(GradientRound{}).differentiable;
     GradientRound last;
     for (const InputIndex input : requires_grad) {
       if (place_of(node_.differentiated, input)) last.of.emplace_back(UserOutput{{input.index}});
     }
-    JointTrace joint = trace(node_, rounds_ + last);
+    JointTrace joint = trace_next(last);
     const bool is_erroneous = joint.gradient_error != nullptr;
     joint_ = after(higher_joint_passes(), std::move(joint.graph));
 
     Derivatives next{.recording = node_.recording,
                      .meta = node_.meta,
-                     .cuts = node_.cuts,
+                     .cuts = cuts_,
                      .earlier = rounds_,
                      .tangents = last.of,
                      .types = tangent_types(joint_),
@@ -116,6 +128,10 @@ class DifferentiableCompiler {
   }
 
  private:
+  JointTrace trace_next(GradientRound round) const {
+    return trace_rounds(*node_.recording, node_.meta, rounds_ + std::move(round), cuts_);
+  }
+
   /// From the node's saved values and tangents to a gradient for each of its edges, and what the
   /// next node saves.
   Graph cut(const SavedValues& saved) const {
@@ -174,9 +190,12 @@ class DifferentiableCompiler {
   void find_edges(bool is_erroneous, Derivatives& next, DifferentiableBackward& made) const {
     for (const InputIndex input : differentiated_inputs(joint_, is_erroneous)) {
       if (input.index >= first_tangent_) {
-        made.edges.push_back({.tangent = true, .index = input.index - first_tangent_});
+        made.edges.push_back({EdgeOf::Tangent, input.index - first_tangent_});
       } else if (const auto own = place_of(node_.differentiated, input)) {
-        made.edges.push_back({.tangent = false, .index = *own});
+        made.edges.push_back({EdgeOf::Edge, *own});
+      } else if (input.index >= first_later_cut_) {
+        const Differentiable& output = cuts_.later[input.index - first_later_cut_];
+        made.edges.push_back({EdgeOf::Output, *place_of(node_.tangents, output)});
       } else {
         continue;
       }
@@ -184,7 +203,11 @@ class DifferentiableCompiler {
     }
   }
 
+  using EdgeOf = DifferentiableBackward::EdgeOf;
+
   const Derivatives& node_;
+  const GradientCuts cuts_;
+  uint32_t first_later_cut_ = 0;
   uint32_t first_tangent_ = 0;  // number of the node's first tangent among the inputs
   uint32_t tangent_count_ = 0;  // of those that are defined
   std::vector<GradientRound> rounds_;

@@ -17,7 +17,7 @@ namespace foregrad::detail {
 struct Derivatives {
   std::shared_ptr<const Recording> recording;
   ViewAndMutationMeta meta;
-  std::vector<Differentiable> cuts;  // where the gradients end, besides the inputs
+  GradientCuts cuts;
   std::vector<GradientRound> earlier;      // the gradients that the node belongs to
   std::vector<Differentiable> tangents;    // of the node
   std::vector<TensorType> types;           // of these, as they were traced

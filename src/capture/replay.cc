@@ -91,7 +91,7 @@ class GradientEnd final : public torch::autograd::FunctionPreHook {
 class JointReplay {
  public:
   JointReplay(const Recording& recording, const ViewAndMutationMeta& meta,
-              const std::vector<Differentiable>& cuts)
+              const GradientCuts& cuts)
       : recording_(recording),
         meta_(meta),
         cuts_(cuts),
@@ -122,7 +122,7 @@ class JointReplay {
     }
     find_edges();
     std::vector<History> histories = histories_of(rounds.front());
-    auto leads_to = rounds.size() == 1 && cuts_.empty()
+    auto leads_to = rounds.size() == 1 && cuts_.always.empty()
                         ? find_what_they_lead_to(histories)
                         : std::vector<std::vector<Differentiable>>();
     for (size_t k = 0; k + 1 < rounds.size(); ++k) {
@@ -342,12 +342,15 @@ class JointReplay {
       if (!edge.is_valid()) edge = earlier.second;
       return edge == earlier.second;
     });
-    for (const Differentiable& cut : cuts_) {
-      const torch::autograd::Edge edge = torch::autograd::impl::gradient_edge(tensor_of(cut));
-      edge.function->add_pre_hook(std::make_unique<GradientEnd>(edge.input_nr));
-      edges_.push_back(edge);
-    }
+    for (const Differentiable& cut : cuts_.always) edges_.push_back(end_at(cut));
+    edges_.resize(edges_.size() + cuts_.later.size());
     first_tangent_ = edges_.size();
+  }
+
+  torch::autograd::Edge end_at(const Differentiable& cut) const {
+    torch::autograd::Edge edge = torch::autograd::impl::gradient_edge(tensor_of(cut));
+    edge.function->add_pre_hook(std::make_unique<GradientEnd>(edge.input_nr));
+    return edge;
   }
 
   std::vector<std::vector<Differentiable>> find_what_they_lead_to(
@@ -397,6 +400,14 @@ class JointReplay {
     auto taken = take(gradients, Keep::GraphAndHistory);
     if (gradient_error_) std::rethrow_exception(gradient_error_);
     std::vector<at::Tensor> by_input = sum_by_input(std::move(*taken));
+    if (is_first_round()) {
+      const size_t first = edges_.size() - cuts_.later.size();
+      for (size_t i = 0; i < cuts_.later.size(); ++i) {
+        const auto edge = torch::autograd::impl::gradient_edge(tensor_of(cuts_.later[i]));
+        if (std::ranges::find(gradients.roots, edge) != gradients.roots.end())
+          edges_[first + i] = end_at(cuts_.later[i]);
+      }
+    }
     edges_.insert(edges_.end(), edges.begin(), edges.end());
     return by_input;
   }
@@ -551,7 +562,7 @@ class JointReplay {
 
   const Recording& recording_;
   const ViewAndMutationMeta& meta_;
-  const std::vector<Differentiable>& cuts_;
+  const GradientCuts& cuts_;
   Tracer tracer_;
   bool takes_offsets_;
   std::vector<MemoryView> bases_;          // by BaseIndex: where it was made
@@ -573,7 +584,7 @@ class JointReplay {
 
 JointTrace trace_rounds(const Recording& recording, const ViewAndMutationMeta& meta,
                         const std::vector<GradientRound>& rounds,
-                        const std::vector<Differentiable>& cuts) {
+                        const GradientCuts& cuts) {
   return JointReplay(recording, meta, cuts).run(rounds);
 }
 

@@ -20,6 +20,13 @@ struct GradientRound {
   std::vector<bool> requires_grad{};      // whether the tangents do; none: no
 };
 
+/// Tensors of `meta.visible()` where gradients end, besides the inputs. They are numbered as inputs
+/// that follow the recording's, before any tangents.
+struct GradientCuts {
+  std::vector<Differentiable> always{};
+  std::vector<Differentiable> later{};  // after the first round, where it begins at them
+};
+
 struct JointTrace {
   Graph graph;
   std::map<std::string, uint32_t> last_resort_shapes;  // operator and how often
@@ -51,11 +58,9 @@ struct JointTrace {
 /// function's outputs there are the gradients of the last round but one, `UserOutput{i}`, where
 /// they are defined. Throws what autograd throws in these rounds.
 ///
-/// `cuts`: tensors of `meta.visible()` where gradients end. They are numbered as inputs that follow
-/// the recording's, before any tangents.
+/// `cuts`: where gradients end.
 JointTrace trace_rounds(const Recording& recording, const ViewAndMutationMeta& meta,
-                        const std::vector<GradientRound>& rounds,
-                        const std::vector<Differentiable>& cuts = {});
+                        const std::vector<GradientRound>& rounds, const GradientCuts& cuts = {});
 
 /// The same for one round.
 JointTrace trace_joint(const Recording& recording, const ViewAndMutationMeta& meta,

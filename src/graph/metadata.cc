@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "graph/literal.h"
 
 namespace foregrad {
@@ -73,8 +75,14 @@ std::vector<Differentiable> ViewAndMutationMeta::tangents() const {
 
 std::vector<Differentiable> ViewAndMutationMeta::visible() const {
   std::vector<Differentiable> roles;
-  for (const Differentiable& role : tangents()) {
+  const auto joined = tangents();
+  for (const Differentiable& role : joined) {
     if (std::holds_alternative<MutatedInput>(role)) roles.push_back(role);
+  }
+  for (uint32_t i = 0; i < inputs.size(); ++i) {
+    const Differentiable base = MutatedInput{inputs[i].view_of.value_or(InputIndex{i})};
+    if (inputs[i].view_of && std::ranges::find(joined, base) != joined.end())
+      roles.emplace_back(MutatedInput{{i}});
   }
   for (uint32_t o = 0; o < outputs.size(); ++o) {
     const OutputOrigin& origin = outputs[o].origin;

@@ -124,7 +124,7 @@ struct ViewAndMutationMeta {
   /// graph's other outputs are marked non-differentiable.
   std::vector<Differentiable> tangents() const;
   /// What the caller sees with a history that the call gives it: those of the tangents that are no
-  /// bases, and outputs that the effects make.
+  /// intermediate bases, views of these among the inputs, and outputs that the effects make.
   std::vector<Differentiable> visible() const;
   /// Whether the value that a mutated input had before the call is what its gradient belongs to.
   bool keeps_pre_mutation_value(InputIndex input) const;

@@ -167,11 +167,14 @@ BackwardNode::Tensors BackwardNode::differentiate_again(Tensors&& tangents,
   const Tensors coerced(inputs.begin() + static_cast<ptrdiff_t>(saved_count), inputs.end());
   torch::autograd::edge_list edges;
   for (const auto& edge : again.edges) {
-    if (!edge.tangent) {
+    using EdgeOf = DifferentiableBackward::EdgeOf;
+    if (edge.kind == EdgeOf::Edge) {
       edges.push_back(next_edge(edge.index));
-      continue;
+    } else if (edge.kind == EdgeOf::Output) {
+      edges.emplace_back(getptr(), edge.index);
+    } else {
+      edges.push_back(torch::autograd::impl::gradient_edge(coerced[edge.index]));
     }
-    edges.push_back(torch::autograd::impl::gradient_edge(coerced[edge.index]));
   }
   Tensors results = again.backward.plan.run(std::move(inputs));
   if (!again.differentiable.empty()) {

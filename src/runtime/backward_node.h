@@ -49,7 +49,12 @@ struct DifferentiableBackward {
   std::vector<uint32_t> differentiable{};
   std::vector<SavedResult> saved{};  // by the next node
   struct EdgeOf {
-    bool tangent = false;  // of the tangent of that number; else of this node
+    enum Kind : uint8_t {
+      Edge,     // that edge of this node
+      Output,   // to this node, for that output
+      Tangent,  // to where that tangent, of those that are defined, has its history from
+    };
+    Kind kind = Edge;
     uint32_t index = 0;
   };
   std::vector<EdgeOf> edges{};             // of the next node
