@@ -150,6 +150,9 @@ std::string inputs_text(const Inputs& inputs, const char* name) {
       name, text, visible, refs_text(inputs.arguments, names));
 }
 
+constexpr const char* kHistory =
+    "  std::vector<std::decay_t<decltype(at::Tensor().grad_fn())>> history;\n"
+    "  for (const at::Tensor& tensor : prepared.visible) history.push_back(tensor.grad_fn());\n";
 constexpr const char* kShow = "  show_all(out, prepared, outputs, gradients);\n";
 
 std::string writes_text(const Program& program) {
@@ -167,8 +170,9 @@ std::string backward_text(const Backward& backward, bool is_followed) {
   const char tangent = backward.tangent == Backward::Tangent::Expanded ? 'e'
                        : backward.tangent == Backward::Tangent::Varied ? 'v'
                                                                        : 'o';
-  const char* inputs =
-      backward.kind == Backward::Kind::Grad ? "differentiable(prepared.visible, outputs)" : "{}";
+  const char* inputs = backward.kind == Backward::Kind::Grad
+                           ? "differentiable(prepared.visible, history, outputs)"
+                           : "{}";
   const std::string order = backward.order == 1 ? ""
                                                 : fmt::format(", {}, {}", backward.order,
                                                               backward.differentiates_tangents);
@@ -187,9 +191,11 @@ std::string caller_text(const Program& program) {
   if (program.calls == 3 && program.inputs.is_recording != program.other.is_recording) {
     mode = program.inputs.is_recording ? "call != 3" : "call == 3";
   }
+  const bool needs_history = std::ranges::any_of(
+      program.backwards, [](const auto& b) { return b.kind == Backward::Kind::Grad; });
   return fmt::format(
       "void caller(std::ostream& out, const Function& called, const Prepared& prepared, int call) "
-      "{{\n"
+      "{{\n{}"
       "  Tensors outputs;\n"
       "  Tensors gradients;\n"
       "  torch::manual_seed(call * 10);\n"
@@ -198,7 +204,7 @@ std::string caller_text(const Program& program) {
       "    outputs = called(prepared.arguments);\n"
       "  }}\n"
       "  out << \"after the call\\n\";\n{}{}{}{}}}\n",
-      mode, kShow,
+      needs_history ? kHistory : "", mode, kShow,
       program.writes_before_backward ? writes_text(program) : "", backwards,
       program.writes_before_backward ? "" : writes_text(program));
 }

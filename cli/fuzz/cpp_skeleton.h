@@ -118,12 +118,16 @@ Tensors differentiate(const Tensors& outputs, const std::vector<size_t>& chosen,
   return all;
 }
 
-// What the caller made and the results, as far as they require grad.
-Tensors differentiable(const Tensors& visible, const Tensors& outputs) {
+// What the caller made and the results, as far as they require grad, but for views that have a new
+// history since `before`.
+template <class Nodes>
+Tensors differentiable(const Tensors& visible, const Nodes& before, const Tensors& outputs) {
   Tensors result;
-  for (const Tensors* tensors : {&visible, &outputs})
-    for (const at::Tensor& t : *tensors)
-      if (t.defined() && t.requires_grad()) result.push_back(t);
+  for (size_t i = 0; i < visible.size(); ++i)
+    if (visible[i].requires_grad() && (!visible[i].is_view() || visible[i].grad_fn() == before[i]))
+      result.push_back(visible[i]);
+  for (const at::Tensor& t : outputs)
+    if (t.defined() && t.requires_grad() && !t.is_view()) result.push_back(t);
   return result;
 }
     )source";

@@ -35,6 +35,8 @@ struct Side {
   Tensors outputs{};
   Tensors gradients{};  // that `torch::autograd::grad` returned
   std::optional<Thrown> thrown{};
+  /// Of `prepared.visible`, before the call. Held, or a new node could come to lie where it was.
+  std::vector<c10::intrusive_ptr<torch::autograd::Node>> history{};
 };
 
 std::string type_name(const std::exception& error) {
@@ -166,6 +168,8 @@ class ProgramRun {
   void run_call(const Inputs& inputs, uint64_t data_seed) {
     for (Side* side : {&eager_, &compiled_side_}) {
       *side = {.prepared = prepare(inputs, data_seed)};
+      for (const at::Tensor& tensor : side->prepared.visible)
+        side->history.push_back(tensor.grad_fn());
     }
     meets_empty_ = meets_empty(inputs, data_seed);
     at::Tensor generator_of_eager;
@@ -271,16 +275,22 @@ class ProgramRun {
   }
 
   /// The tensors that the gradient is taken with respect to: what the caller made and the results,
-  /// as far as they require grad.
+  /// as far as they require grad, but for views that the call gave another history
+  /// (docs/limits.md).
   Tensors gradient_inputs(const Side& side) const {
     Tensors inputs;
-    const auto add = [&](const Tensors& tensors, const Tensors& of_eager) {
-      for (size_t i = 0; i < tensors.size(); ++i) {
-        if (of_eager[i].defined() && of_eager[i].requires_grad()) inputs.push_back(tensors[i]);
-      }
-    };
-    add(side.prepared.visible, eager_.prepared.visible);
-    add(side.outputs, eager_.outputs);
+    for (size_t i = 0; i < side.prepared.visible.size(); ++i) {
+      const at::Tensor& eager = eager_.prepared.visible[i];
+      if (!eager.requires_grad()) continue;
+      side.prepared.visible[i].grad_fn();  // asking a view for its history brings it up to date
+      if (!eager.is_view() || eager.grad_fn() == eager_.history[i])
+        inputs.push_back(side.prepared.visible[i]);
+    }
+    for (size_t i = 0; i < side.outputs.size(); ++i) {
+      const at::Tensor& eager = eager_.outputs[i];
+      if (eager.defined() && eager.requires_grad() && !eager.is_view())
+        inputs.push_back(side.outputs[i]);
+    }
     return inputs;
   }
 

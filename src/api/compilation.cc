@@ -224,10 +224,9 @@ void build(Compilation& made, Stages& stages) {
     made.joint = run_passes(masked_joint_passes(), std::move(joint.graph), passes);
     for (const HistoryStage& stage : history_stages) {
       nodes.emplace_back(made, stage);
-      nodes.back().choose_saved(
-          trace_rounds(*made.recording, made.meta, {{.of = stage.tangents}},
-                       {.always = stage.cuts, .later = {}}),
-          masked_joint_passes(), passes);
+      nodes.back().choose_saved(trace_rounds(*made.recording, made.meta, {{.of = stage.tangents}},
+                                             {.always = stage.cuts, .later = {}}),
+                                masked_joint_passes(), passes);
     }
   }
   stages.end("passes");

@@ -64,8 +64,7 @@ Graph backward_graph(const Derivatives& node, Graph joint) {
 
 /// Compiles the backward of a node for any layout of its tangents.
 Backward compile_backward(const Derivatives& node, const TangentLayout& layout) {
-  JointTrace joint =
-      trace(node, node.earlier + round_of(node.tangents, layout));
+  JointTrace joint = trace(node, node.earlier + round_of(node.tangents, layout));
   if (joint.gradient_error) {
     return {.plan = Plan(Graph()), .saved = {}, .tangents = {}, .error = joint.gradient_error};
   }
@@ -95,8 +94,7 @@ class DifferentiableCompiler {
 
   DifferentiableBackward compile() {
     // Which gradients require grad is known only after a trace.
-    const auto requires_grad =
-        trace_next(GradientRound{}).differentiable;
+    const auto requires_grad = trace_next(GradientRound{}).differentiable;
     GradientRound last;
     for (const InputIndex input : requires_grad) {
       if (place_of(node_.differentiated, input)) last.of.emplace_back(UserOutput{{input.index}});

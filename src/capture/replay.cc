@@ -4,7 +4,6 @@
 #include <c10/core/ScalarTypeToTypeMeta.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/engine.h>
-#include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include <utility>
 
 #include "capture/call_again.h"
+#include "capture/history_walk.h"
 #include "capture/keys.h"
 #include "capture/stand_in.h"
 #include "capture/trace_tensor.h"
@@ -44,54 +44,9 @@ class DefaultDtype {
   at::ScalarType before_ = c10::get_default_dtype_as_scalartype();
 };
 
-/// Visits the edges behind a root, each node once. `visit` says whether to go on behind an edge.
-template <class Visit>
-void walk_history(const torch::autograd::Edge& root, Visit&& visit) {
-  std::unordered_set<const torch::autograd::Node*> seen = {root.function.get()};
-  std::vector<const torch::autograd::Node*> to_visit = {root.function.get()};
-  while (!to_visit.empty()) {
-    const torch::autograd::Node* node = to_visit.back();
-    to_visit.pop_back();
-    for (const auto& edge : node->next_edges()) {
-      if (edge.is_valid() && visit(edge) && seen.insert(edge.function.get()).second)
-        to_visit.push_back(edge.function.get());
-    }
-  }
-}
-
-using NodeSet = std::unordered_set<const torch::autograd::Node*>;
-
-NodeSet nodes_behind(const torch::autograd::edge_list& roots) {
-  NodeSet found;
-  for (const auto& root : roots) {
-    found.insert(root.function.get());
-    walk_history(root, [&](const torch::autograd::Edge& edge) {
-      found.insert(edge.function.get());
-      return true;
-    });
-  }
-  return found;
-}
-
-/// Ends the gradient of one result of a node, after it has been captured.
-class GradientEnd final : public torch::autograd::FunctionPreHook {
- public:
-  explicit GradientEnd(uint32_t result) : result_(result) {}
-  torch::autograd::variable_list operator()(
-      const torch::autograd::variable_list& gradients) override {
-    torch::autograd::variable_list others = gradients;
-    others.at(result_).reset();
-    return others;
-  }
-
- private:
-  uint32_t result_;
-};
-
 class JointReplay {
  public:
-  JointReplay(const Recording& recording, const ViewAndMutationMeta& meta,
-              const GradientCuts& cuts)
+  JointReplay(const Recording& recording, const ViewAndMutationMeta& meta, const GradientCuts& cuts)
       : recording_(recording),
         meta_(meta),
         cuts_(cuts),
@@ -349,7 +304,7 @@ class JointReplay {
 
   torch::autograd::Edge end_at(const Differentiable& cut) const {
     torch::autograd::Edge edge = torch::autograd::impl::gradient_edge(tensor_of(cut));
-    edge.function->add_pre_hook(std::make_unique<GradientEnd>(edge.input_nr));
+    end_gradient_at(edge);
     return edge;
   }
 
@@ -433,7 +388,8 @@ class JointReplay {
       if (is_first_round()) first_round_ = gradients;
       if (auto taken = take(gradients, Keep::Graph)) grads = std::move(*taken);
     }
-    const auto reached = gradient_error_ ? nodes_behind(gradients.roots) : NodeSet();
+    const auto reached = gradient_error_ ? nodes_behind(gradients.roots)
+                                         : std::unordered_set<const torch::autograd::Node*>();
     const std::vector<at::Tensor> by_input = sum_by_input(std::move(grads));
     for (uint32_t i = 0; i < edges_.size(); ++i) {
       if (!edges_[i].is_valid()) continue;
@@ -575,7 +531,7 @@ class JointReplay {
   std::vector<Slot> read_by_backward_;
   std::vector<InputIndex> differentiable_;
   size_t first_tangent_ = 0;  // number among the inputs of the first round's first tangent
-  std::vector<torch::autograd::Edge> edges_;  // by input: where its history begins
+  std::vector<torch::autograd::Edge> edges_;                 // by input: where its history begins
   std::map<uint32_t, torch::autograd::Edge> earlier_edges_;  // where it began before, if elsewhere
   std::unordered_map<uint32_t, ValueId> view_bases_;         // `Recording::view_bases`
 };
@@ -583,8 +539,7 @@ class JointReplay {
 }  // namespace
 
 JointTrace trace_rounds(const Recording& recording, const ViewAndMutationMeta& meta,
-                        const std::vector<GradientRound>& rounds,
-                        const GradientCuts& cuts) {
+                        const std::vector<GradientRound>& rounds, const GradientCuts& cuts) {
   return JointReplay(recording, meta, cuts).run(rounds);
 }
 

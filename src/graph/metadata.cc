@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-
 #include "graph/literal.h"
 
 namespace foregrad {
@@ -75,13 +73,10 @@ std::vector<Differentiable> ViewAndMutationMeta::tangents() const {
 
 std::vector<Differentiable> ViewAndMutationMeta::visible() const {
   std::vector<Differentiable> roles;
-  const auto joined = tangents();
-  for (const Differentiable& role : joined) {
-    if (std::holds_alternative<MutatedInput>(role)) roles.push_back(role);
-  }
   for (uint32_t i = 0; i < inputs.size(); ++i) {
-    const Differentiable base = MutatedInput{inputs[i].view_of.value_or(InputIndex{i})};
-    if (inputs[i].view_of && std::ranges::find(joined, base) != joined.end())
+    const InputInfo& info = inputs[i];
+    const bool is_tensor = info.span.type.sizes.empty();  // no memory
+    if (is_tensor && !info.hidden_from_autograd && info.requires_grad_after && !info.is_leaf_after)
       roles.emplace_back(MutatedInput{{i}});
   }
   for (uint32_t o = 0; o < outputs.size(); ++o) {

@@ -123,8 +123,8 @@ struct ViewAndMutationMeta {
   /// The tensors that take a tangent, in the order in which they get the call as their history. The
   /// graph's other outputs are marked non-differentiable.
   std::vector<Differentiable> tangents() const;
-  /// What the caller sees with a history that the call gives it: those of the tangents that are no
-  /// intermediate bases, views of these among the inputs, and outputs that the effects make.
+  /// What the caller sees with a history that the call gives it: inputs, views among them, and
+  /// outputs.
   std::vector<Differentiable> visible() const;
   /// Whether the value that a mutated input had before the call is what its gradient belongs to.
   bool keeps_pre_mutation_value(InputIndex input) const;

@@ -94,8 +94,8 @@ void CallNodes::join_new_tensors(size_t p) {
   for (const Differentiable& tensor : parts_[p].tangents) {
     const auto* output = std::get_if<UserOutput>(&tensor);
     if (!output || !meta_.outputs[output->output.index].is_computed()) continue;
-    torch::autograd::create_gradient_edge(
-        const_cast<at::Tensor&>(outputs_[output->output.index]), nodes_[p]);
+    torch::autograd::create_gradient_edge(const_cast<at::Tensor&>(outputs_[output->output.index]),
+                                          nodes_[p]);
   }
 }
 

@@ -23,8 +23,7 @@ std::vector<at::Tensor> distinct_inputs(std::span<const at::Tensor* const> argum
 }
 
 Specialisation::Specialisation(SpecialisationParts parts)
-    : parts_(std::move(parts)),
-      forward_(parts_.forward) {
+    : parts_(std::move(parts)), forward_(parts_.forward) {
   const auto& outputs = parts_.forward.outputs;
   std::vector<bool> is_user_output(parts_.forward.values.size());
   std::map<uint32_t, InputIndex> written_back;

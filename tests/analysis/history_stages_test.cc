@@ -40,8 +40,7 @@ TEST(HistoryStages, AViewOfAWrittenInputLeadsToItsHistory) {
   meta.outputs[0].origin = ViewOfInput{{0}, {1}};
   meta.effects.push_back(JoinHistory{{0}, MutatedInput{{0}}, 0});
   const auto stages = find_history_stages(meta, {{}, {kFirst}});
-  EXPECT_EQ(stages,
-            (std::vector<HistoryStage>{{{MutatedInput{{0}}}, {}}, {{kSecond}, {kFirst}}}));
+  EXPECT_EQ(stages, (std::vector<HistoryStage>{{{MutatedInput{{0}}}, {}}, {{kSecond}, {kFirst}}}));
 }
 
 }  // namespace

@@ -441,5 +441,42 @@ TEST(Partition, ForwardIsTheSameForEveryBackward) {
   }
 }
 
+// The joint graph of two rounds for y = exp(x): the first round's gradient t * exp(x), then its
+// own.
+constexpr std::string_view kTwoRounds = R"(graph {
+  input %0: f32[2]{1} = user(0)
+  input %1: f32[2]{1} = user(1)
+  input %2: f32[2]{1} = tangent(output(0))
+  %3: f32[2]{1} = aten::exp(%0)
+  %4: f32[2]{1} = aten::exp(%0)
+  %5: f32[2]{1} = aten::mul.Tensor(%1, %4)
+  backward %6: f32[2]{1} = aten::mul.Tensor(%2, %4)
+  backward %7: f32[2]{1} = aten::mul.Tensor(%6, %1)
+  output %5 = output(0)
+  output %7 = grad(0)
+})";
+
+TEST(CutGradients, TakesEqualValuesThatAreThere) {
+  const Graph joint = parse_graph(kTwoRounds);
+  const Graph first = cut_gradients(joint, {ValueId{3}}, {InputIndex{1}}, {ValueId{1}, ValueId{4}});
+  EXPECT_EQ(print_graph(first), R"(graph {
+  input %3: f32[2]{1} = saved(%3)
+  input %1: f32[2]{1} = user(1)
+  backward %5: f32[2]{1} = aten::mul.Tensor(%1, %3)
+  output %5 = output(0)
+  output %1 = saved(%1)
+  output %3 = saved(%4)
+}
+)");
+  const Graph second = cut_last_gradients(joint, {ValueId{1}, ValueId{4}});
+  EXPECT_EQ(second.inputs.size(), 3U);
+  EXPECT_EQ(second.nodes.size(), 2U);
+}
+
+TEST(CutGradients, NamesAPrimalThatIsMissing) {
+  const Graph joint = parse_graph(kTwoRounds);
+  EXPECT_THROW(cut_gradients(joint, {}, {InputIndex{1}}, {}), c10::Error);
+}
+
 }  // namespace
 }  // namespace foregrad

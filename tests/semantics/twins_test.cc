@@ -360,5 +360,68 @@ TEST(Twins, ADetachedBaseIsWrittenBesideAViewThatOverlapsItself) {
       });
 }
 
+TEST(Twins, AGradientOfOneResultWithRespectToAnother) {
+  const Program program = [](Tensors in) -> Tensors {
+    const at::Tensor a = in[0].exp();
+    const at::Tensor b = a.sin();
+    return {b, a, b.cos(), in[0] * 2};
+  };
+  const MakeState make = []() -> Tensors { return {leaf({3})}; };
+  EXPECT_EQ(expect_twin(program, make,
+                        [](const Tensors& in, const Tensors& outputs) -> Tensors {
+                          Tensors all;
+                          for (const at::Tensor& of : outputs) {
+                            const Tensors grads = torch::autograd::grad(
+                                {of.sum()}, {outputs[0], outputs[1], outputs[2], in[0]}, {}, true,
+                                false, true);
+                            all.insert(all.end(), grads.begin(), grads.end());
+                          }
+                          return all;
+                        }),
+            0U);
+}
+
+TEST(Twins, HooksOnAResultSeeWhatFlowsThroughItFromAnother) {
+  const Program program = [](Tensors in) -> Tensors {
+    const at::Tensor hidden = in[0].exp();
+    return {hidden, hidden.sin()};
+  };
+  EXPECT_EQ(expect_twin(
+                program, []() -> Tensors { return {leaf({3})}; },
+                [](const Tensors&, const Tensors& outputs) -> Tensors {
+                  outputs[0].retain_grad();
+                  auto seen = std::make_shared<Tensors>();
+                  outputs[0].register_hook([seen](const at::Tensor& g) {
+                    seen->push_back(g.detach().clone());
+                    return g * 2;
+                  });
+                  outputs[1].sum().backward();
+                  seen->push_back(outputs[0].grad().clone());
+                  return *seen;
+                }),
+            0U);
+}
+
+TEST(Twins, AWrittenStateLeadsToTheLossThatIsComputedFromIt) {
+  const Program program = [](Tensors in) -> Tensors {
+    in[1].mul_(in[0]);
+    const at::Tensor part = in[1].slice(0, 0, 2);
+    return {(in[1] * 3).sum(), part, part.exp()};
+  };
+  EXPECT_EQ(expect_twin(
+                program,
+                []() -> Tensors {
+                  return {leaf({3}), leaf({3}) * 1};
+                },
+                [](const Tensors& in, const Tensors& outputs) -> Tensors {
+                  Tensors all = torch::autograd::grad({outputs[0]}, {in[1], in[0]}, {}, true);
+                  const Tensors more = torch::autograd::grad({outputs[2].sum()},
+                                                             {outputs[1], in[1], in[0]}, {}, true);
+                  all.insert(all.end(), more.begin(), more.end());
+                  return all;
+                }),
+            0U);
+}
+
 }  // namespace
 }  // namespace foregrad::testing

@@ -57,7 +57,7 @@ TEST(FuzzCppPrinter, PrintsInputsAndTheCaller) {
               HasSubstr("at::Tensor b0 = data(at::IntArrayRef({2, 3}), at::ScalarType::Float, "
                         "seed + 0).set_requires_grad(true);"));
   EXPECT_THAT(text, HasSubstr("w0 = prepared.arguments[0].zero_();"));
-  EXPECT_THAT(text, HasSubstr("differentiate(outputs, {0, 1}, 'o', false, unchanged("));
+  EXPECT_THAT(text, HasSubstr("differentiate(outputs, {0, 1}, 'o', false, differentiable("));
   EXPECT_THAT(text, HasSubstr("other_inputs(call * 10)"));
   program.calls = 1;
   EXPECT_THAT(to_cpp_fragment(program), Not(HasSubstr("other_inputs")));
