@@ -239,6 +239,7 @@ void build(Compilation& made, Stages& stages) {
   const bool keeps_weakly = std::ranges::any_of(nodes, &NodeBuilder::saves_less_than_eager);
   const auto kept_weakly =
       keeps_weakly ? unsaved_primals(made.joint, saved) : std::vector<InputIndex>();
+  stages.end("partition");
   made.forward = run_passes(final_passes(), cut_forward(made.joint, saved), passes);
   std::vector<NodeParts> parts;
   for (NodeBuilder& node : nodes) {
@@ -246,7 +247,7 @@ void build(Compilation& made, Stages& stages) {
         run_passes(final_passes(), cut_backward(node.joint(), node.saved()), passes));
     parts.push_back(node.finish(made.backwards.back(), saved, kept_weakly));
   }
-  stages.end("partition");
+  stages.end("final passes");
   SpecialisationParts runtime{
       .meta = made.meta,
       .forward = made.forward,

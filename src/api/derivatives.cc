@@ -41,10 +41,7 @@ JointTrace trace(const Derivatives& node, const std::vector<GradientRound>& roun
 GradientCuts cuts_of_gradients(const Derivatives& node) {
   GradientCuts cuts = node.cuts;
   if (!node.earlier.empty()) return cuts;
-  const auto visible = node.meta.visible();
-  for (const Differentiable& tangent : node.tangents) {
-    if (place_of(visible, tangent)) cuts.later.push_back(tangent);
-  }
+  cuts.later = node.tangents;
   return cuts;
 }
 

@@ -20,7 +20,7 @@ struct GradientRound {
   std::vector<bool> requires_grad{};      // whether the tangents do; none: no
 };
 
-/// Tensors of `meta.visible()` where gradients end, besides the inputs. They are numbered as inputs
+/// Tensors of the call where gradients end, besides the inputs. They are numbered as inputs
 /// that follow the recording's, before any tangents.
 struct GradientCuts {
   std::vector<Differentiable> always{};
