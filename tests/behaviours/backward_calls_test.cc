@@ -1,0 +1,193 @@
+// Backward as the caller runs it: tangents, orders, what is held.
+#include <ATen/Context.h>
+
+#include "behaviours/callers.h"
+#include "support/as_eager.h"
+
+namespace foregrad::testing {
+namespace {
+
+using torch::autograd::grad;
+
+/// Takes gradients of everything differentiable, with `create_graph`, and then theirs.
+void differentiate_twice(const Called& called) {
+  Tensors leaves;
+  for (const Tensors* tensors : {&called.arguments, &called.kept}) {
+    for (const at::Tensor& t : *tensors) {
+      if (t.requires_grad() && t.is_leaf()) leaves.push_back(t);
+    }
+  }
+  Tensors roots;
+  for (const at::Tensor& result : called.results) {
+    if (result.requires_grad()) roots.push_back(result.sum());
+  }
+  const Tensors first = grad(roots, leaves, {}, true, /*create_graph=*/true, true);
+  Tensors next;
+  for (size_t i = 0; i < first.size(); ++i) {
+    called.seen.note_values("first gradient " + std::to_string(i), first[i]);
+    if (first[i].defined() && first[i].requires_grad()) next.push_back(first[i].sum());
+  }
+  if (next.empty()) return;
+  const Tensors second = grad(next, leaves, {}, true, false, true);
+  for (size_t i = 0; i < second.size(); ++i)
+    called.seen.note_values("second gradient " + std::to_string(i), second[i]);
+}
+
+// The function computes a gradient itself; its own gradient is right too.
+TEST(Behaviours, B002_AGradientTakenInside) {
+  const Twin program = [](const Tensors& in) -> Tensors {
+    const at::Tensor energy = (in[0].pow(3) * in[1]).sum();
+    return grad({energy}, {in[0]}, {}, std::nullopt, /*create_graph=*/true);
+  };
+  expect_as_eager(program, {{.make = start_of({Kind::Leaf, Kind::Leaf}, {3})},
+                            {.make = start_of({Kind::Leaf, Kind::Leaf}, {3}),
+                             .caller = differentiate_twice}});
+}
+
+// `grad` inside, with respect to the argument, without a graph of its own.
+TEST(Behaviours, B017_GradInsideWithRespectToTheArgument) {
+  expect_as_eager(
+      [](const Tensors& in) -> Tensors {
+        const at::Tensor loss = (in[0] * in[0] * in[1]).sum();
+        return {grad({loss}, {in[0]})[0] * in[1], in[1] * 2};
+      },
+      start_of({Kind::Leaf, Kind::Leaf}, {3}));
+}
+
+// A saved value that is a view and an output holds nothing alive once the caller lets go.
+TEST(Behaviours, B101_ASavedViewThatIsAnOutputIsFreed) {
+  std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>> storages;
+  expect_as_eager(
+      [](const Tensors& in) -> Tensors {
+        const at::Tensor exp = in[0].exp();
+        return {exp.view({3}), exp.sin()};
+      },
+      start_of(Kind::Leaf, {3}), [&](const Called& called) {
+        for (const at::Tensor& result : called.results) {
+          storages.emplace_back(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(
+              result.storage().unsafeGetStorageImpl()));
+        }
+        differentiate(called);
+      });
+  for (const auto& storage : storages) EXPECT_TRUE(storage.expired());
+}
+
+// First-order gradients taken with `create_graph` are right, and so are theirs.
+TEST(Behaviours, B102_CreateGraph) {
+  expect_as_eager([](const Tensors& in) -> Tensors { return {in[0].pow(3) * in[1]}; },
+                  start_of({Kind::Leaf, Kind::Leaf}, {3}), differentiate_twice);
+}
+
+// One gradient too many, or of another size, is eager's error.
+TEST(Behaviours, B103_TheNumberOfIncomingGradientsIsChecked) {
+  expect_as_eager([](const Tensors& in) -> Tensors { return {in[0] * 2}; },
+                  start_of(Kind::Leaf, {3}), [](const Called& called) {
+                    called.seen.attempt("two tangents", [&] {
+                      grad({called.results[0]}, {called.arguments[0]},
+                           {at::ones({3}), at::ones({3})}, true);
+                    });
+                    called.seen.attempt("another size", [&] {
+                      grad({called.results[0]}, {called.arguments[0]}, {at::ones({4})}, true);
+                    });
+                  });
+}
+
+// An output is a view of the input: its gradient goes past the call.
+TEST(Behaviours, B104_TheGradientOfAnAliasGoesToTheInput) {
+  for (const Kind kind : {Kind::Leaf, Kind::Tracked}) {
+    SCOPED_TRACE(name_of(kind));
+    expect_as_eager(
+        [](const Tensors& in) -> Tensors { return {in[0].view({3, 2}), in[0] * 3}; },
+        start_of(kind, {2, 3}), [](const Called& called) {
+          called.results[0].sum().backward({}, true);
+          called.results[1].sum().backward();
+        });
+  }
+}
+
+// The other output is a view of the input; backward runs from this one alone.
+TEST(Behaviours, B105_BackwardThroughTheOutputThatIsNoAlias) {
+  for (const Kind kind : {Kind::Leaf, Kind::Tracked}) {
+    SCOPED_TRACE(name_of(kind));
+    expect_as_eager([](const Tensors& in) -> Tensors { return {in[0].t(), in[0].sin()}; },
+                    start_of(kind, {2, 3}),
+                    [](const Called& called) { called.results[1].sum().backward(); });
+  }
+}
+
+// Deterministic algorithms are on in forward and off in backward, or the other way round.
+TEST(Behaviours, B106_DeterministicModeChangesBeforeBackward) {
+  for (const bool forward : {false, true}) {
+    SCOPED_TRACE(forward);
+    const auto set = [](bool on) { at::globalContext().setDeterministicAlgorithms(on, false); };
+    expect_as_eager([](const Tensors& in) -> Tensors { return {in[0].cumsum(0) * in[0]}; },
+                    [=]() {
+                      set(forward);
+                      return start_of(Kind::Leaf, {3})();
+                    },
+                    [=](const Called& called) {
+                      set(!forward);
+                      differentiate(called);
+                    });
+    set(false);
+  }
+}
+
+// The product rule.
+TEST(Behaviours, B107_ProductRule) {
+  expect_as_eager([](const Tensors& in) -> Tensors { return {in[0] * in[1]}; },
+                  start_of({Kind::Leaf, Kind::Leaf}, {3}));
+}
+
+// Three outputs, differentiated as one sum.
+TEST(Behaviours, B108_ThreeOutputsSummed) {
+  expect_as_eager(
+      [](const Tensors& in) -> Tensors { return {in[0] * 2, in[0] + in[1], in[1] * in[1]}; },
+      start_of({Kind::Leaf, Kind::Leaf}, {3}), [](const Called& called) {
+        (called.results[0] + called.results[1] + called.results[2]).sum().backward();
+      });
+}
+
+// A random operator beside the identity: the gradient of the identity is ones.
+TEST(Behaviours, B109_ARandomOperatorBesideTheIdentity) {
+  expect_as_eager([](const Tensors& in) -> Tensors { return {in[0] + at::rand_like(in[0])}; },
+                  start_of(Kind::Leaf, {3}));
+}
+
+// An input is written, a view of it and a new tensor come back: gradients go through all three.
+TEST(Behaviours, B111_GradientsThroughTheEpilogue) {
+  expect_as_eager(
+      [](const Tensors& in) -> Tensors {
+        in[0].mul_(in[1]);
+        return {in[0].view({6}), in[0] * in[0]};
+      },
+      start_of({Kind::Tracked, Kind::Leaf}, {2, 3}));
+}
+
+// A channels-last output gets its tangent as it comes, beside an input that is written and views.
+TEST(Behaviours, B115_AChannelsLastOutput) {
+  expect_as_eager(
+      [](const Tensors& in) -> Tensors {
+        in[1].add_(1);
+        return {in[0].to(at::MemoryFormat::ChannelsLast) * 2, in[0].view({-1}), in[1].view({-1})};
+      },
+      start_of({Kind::Leaf, Kind::Tracked}, {2, 3, 2, 2}), [](const Called& called) {
+        const at::Tensor tangent =
+            at::ones_like(called.results[0]).to(at::MemoryFormat::ChannelsLast);
+        called.results[0].backward(tangent);
+      });
+}
+
+// An output whose elements share memory gets its tangent as it comes.
+TEST(Behaviours, B116_AnExpandedOutput) {
+  expect_as_eager(
+      [](const Tensors& in) -> Tensors { return {(in[0] * 2).expand({4, 3}), in[0].sin()}; },
+      start_of(Kind::Leaf, {3}), [](const Called& called) {
+        grad({called.results[0]}, {called.arguments[0]},
+             {at::arange(12, at::kFloat).view({4, 3})}, true);
+        differentiate(called);
+      });
+}
+
+}  // namespace
+}  // namespace foregrad::testing
