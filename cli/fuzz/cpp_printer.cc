@@ -170,9 +170,11 @@ std::string backward_text(const Backward& backward, bool is_followed) {
   const char tangent = backward.tangent == Backward::Tangent::Expanded ? 'e'
                        : backward.tangent == Backward::Tangent::Varied ? 'v'
                                                                        : 'o';
-  const char* inputs = backward.kind == Backward::Kind::Grad
-                           ? "differentiable(prepared.visible, history, outputs)"
-                           : "{}";
+  const std::string inputs =
+      backward.kind == Backward::Kind::Grad
+          ? fmt::format("differentiable(prepared.visible, history, outputs, {})",
+                        backward.order == 1)
+          : "{}";
   const std::string order = backward.order == 1 ? ""
                                                 : fmt::format(", {}, {}", backward.order,
                                                               backward.differentiates_tangents);

@@ -119,13 +119,16 @@ Tensors differentiate(const Tensors& outputs, const std::vector<size_t>& chosen,
 }
 
 // What the caller made and the results, as far as they require grad, but for views that have a new
-// history since `before`.
+// history since `before`. For gradients of gradients nothing that has one, and no results.
 template <class Nodes>
-Tensors differentiable(const Tensors& visible, const Nodes& before, const Tensors& outputs) {
+Tensors differentiable(const Tensors& visible, const Nodes& before, const Tensors& outputs,
+                       bool with_results) {
   Tensors result;
   for (size_t i = 0; i < visible.size(); ++i)
-    if (visible[i].requires_grad() && (!visible[i].is_view() || visible[i].grad_fn() == before[i]))
+    if (visible[i].requires_grad() && ((with_results && !visible[i].is_view()) ||
+                                       visible[i].grad_fn() == before[i]))
       result.push_back(visible[i]);
+  if (!with_results) return result;
   for (const at::Tensor& t : outputs)
     if (t.defined() && t.requires_grad() && !t.is_view()) result.push_back(t);
   return result;

@@ -232,19 +232,20 @@ class ProgramRun {
       chosen.push_back(i);
     }
     if (chosen.empty()) return true;
+    const int order = meets_empty_ ? 1 : backward.order;
     return step("backward", false, [&](Side& side) {
       Tensors outputs;
       Tensors tangents;
       for (const size_t i : chosen) {
         outputs.push_back(side.outputs[i]);
         tangents.push_back(tangent_of(side.outputs[i], backward.tangent));
-        if (backward.differentiates_tangents) tangents.back().requires_grad_();
+        if (order > 1 && backward.differentiates_tangents) tangents.back().requires_grad_();
       }
       if (backward.kind == Backward::Kind::Backward) {
         torch::autograd::backward(outputs, tangents, is_followed);
-      } else if (Tensors inputs = gradient_inputs(side); !inputs.empty()) {
+      } else if (Tensors inputs = gradient_inputs(side, order); !inputs.empty()) {
         side.gradients = gradients_of(std::move(outputs), std::move(inputs), std::move(tangents),
-                                      meets_empty_ ? 1 : backward.order, is_followed);
+                                      order, is_followed);
       }
     });
   }
@@ -277,16 +278,18 @@ class ProgramRun {
   /// The tensors that the gradient is taken with respect to: what the caller made and the results,
   /// as far as they require grad, but for views that the call gave another history
   /// (docs/limits.md).
-  Tensors gradient_inputs(const Side& side) const {
+  Tensors gradient_inputs(const Side& side, int order) const {
+    // What gradients of gradients with respect to a result are depends on how it was saved.
+    const bool takes_results = order == 1;
     Tensors inputs;
     for (size_t i = 0; i < side.prepared.visible.size(); ++i) {
       const at::Tensor& eager = eager_.prepared.visible[i];
       if (!eager.requires_grad()) continue;
       side.prepared.visible[i].grad_fn();  // asking a view for its history brings it up to date
-      if (!eager.is_view() || eager.grad_fn() == eager_.history[i])
+      if ((takes_results && !eager.is_view()) || eager.grad_fn() == eager_.history[i])
         inputs.push_back(side.prepared.visible[i]);
     }
-    for (size_t i = 0; i < side.outputs.size(); ++i) {
+    for (size_t i = 0; takes_results && i < side.outputs.size(); ++i) {
       const at::Tensor& eager = eager_.outputs[i];
       if (eager.defined() && eager.requires_grad() && !eager.is_view())
         inputs.push_back(side.outputs[i]);

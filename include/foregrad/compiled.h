@@ -55,6 +55,21 @@ class Compiled {
     }
   }
 
+  /// Compiles for calls with arguments like these, with the grad mode of now, without making one:
+  /// nothing is written, no random number is drawn. Returns whether such calls will be compiled.
+  /// Throws as a call does under `Policy::Refuse`.
+  template <class... Args>
+  bool warm_up(Args&&... args) const {
+    static_assert(std::is_invocable_v<Fn&, Args&&...>,
+                  "foregrad: the compiled function can't be called with arguments of these types "
+                  "and number.");
+    detail::Leaves leaves;
+    (visit_leaves(std::as_const(args), leaves), ...);
+    detail::BoundCall<Fn, Args&&...> bound(*fn_,
+                                           std::tuple<Args&&...>(std::forward<Args>(args)...));
+    return compiler_.warm_up(leaves, bound);
+  }
+
   /// Says what was compiled, when and why, and what fell back to eager.
   Report report() const { return compiler_.report(); }
 

@@ -47,6 +47,12 @@ class CompiledModule {
     return compiled_(std::forward<Args>(args)...);
   }
 
+  /// Compiles for calls with arguments like these without making one; see `Compiled`.
+  template <class... Args>
+  bool warm_up(Args&&... args) const {
+    return compiled_.warm_up(std::forward<Args>(args)...);
+  }
+
   M* operator->() const { return module_.get(); }
   M& operator*() const { return *module_; }
   /// Returns the module, for what takes a `shared_ptr`: containers, `torch::save`.

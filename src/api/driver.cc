@@ -186,6 +186,17 @@ CallResult Driver::call(const Leaves& leaves, BoundFunction& function) {
   return {};
 }
 
+bool Driver::warm_up(const Leaves& leaves, BoundFunction& function) {
+  try {
+    const Entry entry = find_or_compile(leaves, function);
+    if (!entry->refusal.empty() && options_.policy == Policy::Refuse) throw Refusal(entry->refusal);
+    return entry->refusal.empty();
+  } catch (const TraceError& error) {
+    if (options_.policy == Policy::Refuse) std::rethrow_exception(error.cause);
+    return false;
+  }
+}
+
 void Driver::refuse_from_now_on(const Leaves& leaves, const std::string& reason) {
   add(refuse_calls_like(leaves, options_, reason));
 }
@@ -214,6 +225,9 @@ Compiler::Compiler(CompileOptions options)
     : driver_(std::make_shared<Driver>(std::move(options))) {}
 CallResult Compiler::call(const Leaves& leaves, BoundFunction& function) const {
   return driver_->call(leaves, function);
+}
+bool Compiler::warm_up(const Leaves& leaves, BoundFunction& function) const {
+  return driver_->warm_up(leaves, function);
 }
 void Compiler::count_fallback(const std::string& trace_error, const Leaves& leaves) const {
   driver_->count_fallback(trace_error);

@@ -20,6 +20,7 @@ class Driver {
   explicit Driver(CompileOptions options) : options_(std::move(options)) {}
 
   CallResult call(const Leaves& leaves, BoundFunction& function);
+  bool warm_up(const Leaves& leaves, BoundFunction& function);
   void count_fallback(const std::string& reason);
   void refuse_from_now_on(const Leaves& leaves, const std::string& reason);
   Report report() const;

@@ -83,8 +83,8 @@ std::vector<Differentiable> ViewAndMutationMeta::visible() const {
     const OutputOrigin& origin = outputs[o].origin;
     const bool is_view = std::holds_alternative<ViewOfInput>(origin) ||
                          std::holds_alternative<ViewOfIntermediate>(origin);
-    if (outputs[o].takes_tangent() || (is_view && outputs[o].requires_grad && !outputs[o].is_leaf))
-      roles.emplace_back(UserOutput{{o}});
+    const bool is_made = outputs[o].is_computed() || (is_view && !outputs[o].is_leaf);
+    if (is_made && outputs[o].requires_grad) roles.emplace_back(UserOutput{{o}});
   }
   return roles;
 }

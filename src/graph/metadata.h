@@ -123,8 +123,8 @@ struct ViewAndMutationMeta {
   /// The tensors that take a tangent, in the order in which they get the call as their history. The
   /// graph's other outputs are marked non-differentiable.
   std::vector<Differentiable> tangents() const;
-  /// What the caller sees with a history that the call gives it: inputs, views among them, and
-  /// outputs.
+  /// What the caller sees with a history that the call gives it, inputs and outputs, views among
+  /// them; and leaves that the call makes.
   std::vector<Differentiable> visible() const;
   /// Whether the value that a mutated input had before the call is what its gradient belongs to.
   bool keeps_pre_mutation_value(InputIndex input) const;

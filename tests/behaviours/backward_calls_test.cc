@@ -39,9 +39,9 @@ TEST(Behaviours, B002_AGradientTakenInside) {
     const at::Tensor energy = (in[0].pow(3) * in[1]).sum();
     return grad({energy}, {in[0]}, {}, std::nullopt, /*create_graph=*/true);
   };
-  expect_as_eager(program, {{.make = start_of({Kind::Leaf, Kind::Leaf}, {3})},
-                            {.make = start_of({Kind::Leaf, Kind::Leaf}, {3}),
-                             .caller = differentiate_twice}});
+  expect_as_eager(
+      program, {{.make = start_of({Kind::Leaf, Kind::Leaf}, {3})},
+                {.make = start_of({Kind::Leaf, Kind::Leaf}, {3}), .caller = differentiate_twice}});
 }
 
 // `grad` inside, with respect to the argument, without a graph of its own.
@@ -62,7 +62,8 @@ TEST(Behaviours, B101_ASavedViewThatIsAnOutputIsFreed) {
         const at::Tensor exp = in[0].exp();
         return {exp.view({3}), exp.sin()};
       },
-      start_of(Kind::Leaf, {3}), [&](const Called& called) {
+      start_of(Kind::Leaf, {3}),
+      [&](const Called& called) {
         for (const at::Tensor& result : called.results) {
           storages.emplace_back(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(
               result.storage().unsafeGetStorageImpl()));
@@ -80,16 +81,16 @@ TEST(Behaviours, B102_CreateGraph) {
 
 // One gradient too many, or of another size, is eager's error.
 TEST(Behaviours, B103_TheNumberOfIncomingGradientsIsChecked) {
-  expect_as_eager([](const Tensors& in) -> Tensors { return {in[0] * 2}; },
-                  start_of(Kind::Leaf, {3}), [](const Called& called) {
-                    called.seen.attempt("two tangents", [&] {
-                      grad({called.results[0]}, {called.arguments[0]},
-                           {at::ones({3}), at::ones({3})}, true);
-                    });
-                    called.seen.attempt("another size", [&] {
-                      grad({called.results[0]}, {called.arguments[0]}, {at::ones({4})}, true);
-                    });
-                  });
+  expect_as_eager(
+      [](const Tensors& in) -> Tensors { return {in[0] * 2}; }, start_of(Kind::Leaf, {3}),
+      [](const Called& called) {
+        called.seen.attempt("two tangents", [&] {
+          grad({called.results[0]}, {called.arguments[0]}, {at::ones({3}), at::ones({3})}, true);
+        });
+        called.seen.attempt("another size", [&] {
+          grad({called.results[0]}, {called.arguments[0]}, {at::ones({4})}, true);
+        });
+      });
 }
 
 // An output is a view of the input: its gradient goes past the call.
@@ -97,8 +98,11 @@ TEST(Behaviours, B104_TheGradientOfAnAliasGoesToTheInput) {
   for (const Kind kind : {Kind::Leaf, Kind::Tracked}) {
     SCOPED_TRACE(name_of(kind));
     expect_as_eager(
-        [](const Tensors& in) -> Tensors { return {in[0].view({3, 2}), in[0] * 3}; },
-        start_of(kind, {2, 3}), [](const Called& called) {
+        [](const Tensors& in) -> Tensors {
+          return {in[0].view({3, 2}), in[0] * 3};
+        },
+        start_of(kind, {2, 3}),
+        [](const Called& called) {
           called.results[0].sum().backward({}, true);
           called.results[1].sum().backward();
         });
@@ -109,9 +113,11 @@ TEST(Behaviours, B104_TheGradientOfAnAliasGoesToTheInput) {
 TEST(Behaviours, B105_BackwardThroughTheOutputThatIsNoAlias) {
   for (const Kind kind : {Kind::Leaf, Kind::Tracked}) {
     SCOPED_TRACE(name_of(kind));
-    expect_as_eager([](const Tensors& in) -> Tensors { return {in[0].t(), in[0].sin()}; },
-                    start_of(kind, {2, 3}),
-                    [](const Called& called) { called.results[1].sum().backward(); });
+    expect_as_eager(
+        [](const Tensors& in) -> Tensors {
+          return {in[0].t(), in[0].sin()};
+        },
+        start_of(kind, {2, 3}), [](const Called& called) { called.results[1].sum().backward(); });
   }
 }
 
@@ -142,8 +148,11 @@ TEST(Behaviours, B107_ProductRule) {
 // Three outputs, differentiated as one sum.
 TEST(Behaviours, B108_ThreeOutputsSummed) {
   expect_as_eager(
-      [](const Tensors& in) -> Tensors { return {in[0] * 2, in[0] + in[1], in[1] * in[1]}; },
-      start_of({Kind::Leaf, Kind::Leaf}, {3}), [](const Called& called) {
+      [](const Tensors& in) -> Tensors {
+        return {in[0] * 2, in[0] + in[1], in[1] * in[1]};
+      },
+      start_of({Kind::Leaf, Kind::Leaf}, {3}),
+      [](const Called& called) {
         (called.results[0] + called.results[1] + called.results[2]).sum().backward();
       });
 }
@@ -171,7 +180,8 @@ TEST(Behaviours, B115_AChannelsLastOutput) {
         in[1].add_(1);
         return {in[0].to(at::MemoryFormat::ChannelsLast) * 2, in[0].view({-1}), in[1].view({-1})};
       },
-      start_of({Kind::Leaf, Kind::Tracked}, {2, 3, 2, 2}), [](const Called& called) {
+      start_of({Kind::Leaf, Kind::Tracked}, {2, 3, 2, 2}),
+      [](const Called& called) {
         const at::Tensor tangent =
             at::ones_like(called.results[0]).to(at::MemoryFormat::ChannelsLast);
         called.results[0].backward(tangent);
@@ -181,10 +191,13 @@ TEST(Behaviours, B115_AChannelsLastOutput) {
 // An output whose elements share memory gets its tangent as it comes.
 TEST(Behaviours, B116_AnExpandedOutput) {
   expect_as_eager(
-      [](const Tensors& in) -> Tensors { return {(in[0] * 2).expand({4, 3}), in[0].sin()}; },
-      start_of(Kind::Leaf, {3}), [](const Called& called) {
-        grad({called.results[0]}, {called.arguments[0]},
-             {at::arange(12, at::kFloat).view({4, 3})}, true);
+      [](const Tensors& in) -> Tensors {
+        return {(in[0] * 2).expand({4, 3}), in[0].sin()};
+      },
+      start_of(Kind::Leaf, {3}),
+      [](const Called& called) {
+        grad({called.results[0]}, {called.arguments[0]}, {at::arange(12, at::kFloat).view({4, 3})},
+             true);
         differentiate(called);
       });
 }

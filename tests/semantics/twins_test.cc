@@ -423,5 +423,19 @@ TEST(Twins, AWrittenStateLeadsToTheLossThatIsComputedFromIt) {
             0U);
 }
 
+TEST(Twins, ALeafThatTheFunctionMakesGetsWhatOtherResultsGiveIt) {
+  EXPECT_EQ(expect_twin(
+                [](Tensors in) -> Tensors {
+                  const at::Tensor weight = at::full({3}, 2.0).requires_grad_();
+                  return {weight, weight * in[0]};
+                },
+                []() -> Tensors { return {leaf({3})}; },
+                [](const Tensors&, const Tensors& outputs) -> Tensors {
+                  outputs[1].sum().backward();
+                  return {outputs[0].grad()};
+                }),
+            0U);
+}
+
 }  // namespace
 }  // namespace foregrad::testing

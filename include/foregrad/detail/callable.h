@@ -95,6 +95,8 @@ class Compiler {
  public:
   explicit Compiler(CompileOptions options);
   CallResult call(const Leaves& leaves, BoundFunction& function) const;
+  /// Compiles without calling; says whether calls like this one will be compiled.
+  bool warm_up(const Leaves& leaves, BoundFunction& function) const;
   /// Counts a call that eager ran although tracing failed; calls like it are not traced again.
   void count_fallback(const std::string& trace_error, const Leaves& leaves) const;
   Report report() const;
