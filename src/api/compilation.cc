@@ -18,6 +18,7 @@
 #include "capture/recorder.h"
 #include "capture/replay.h"
 #include "capture/unread_operators.h"
+#include "foregrad/state.h"
 #include "graph/refusal.h"
 #include "ops/offsets.h"
 #include "ops/schema.h"
@@ -85,7 +86,7 @@ class Declared {
   }
   const std::vector<at::Tensor>& tensors() const { return tensors_; }
   bool contains(const at::Tensor& tensor) const {
-    return impls_.contains(tensor.unsafeGetTensorImpl());
+    return impls_.contains(tensor.unsafeGetTensorImpl()) || is_state(tensor);
   }
 
  private:
