@@ -20,6 +20,8 @@ if(_foregrad_cli_sources)
   target_link_libraries(foregrad_cli_lib PUBLIC
     foregrad_options foregrad_logging Foregrad::foregrad CLI11::CLI11 nlohmann_json::nlohmann_json
     ZLIB::ZLIB Threads::Threads)
+  target_precompile_headers(foregrad_cli_lib PRIVATE
+    <ATen/core/Tensor.h> <fmt/format.h> <fmt/ranges.h> <algorithm> <functional> <string> <vector>)
 endif()
 
 if(_foregrad_cli_main)

@@ -101,20 +101,25 @@ Tensors differentiate(const Tensors& outputs, const std::vector<size_t>& chosen,
     torch::autograd::backward(roots, tangents, keep);
     return {};
   }
-  Tensors all;
-  for (int i = 1; i <= order && !roots.empty(); ++i) {
-    const Tensors gradients =
-        torch::autograd::grad(roots, inputs, tangents, keep || i < order, i < order, true);
-    add(all, gradients);
-    if (i == 1 && with_tangents) add(inputs, tangents);
+  Tensors all = torch::autograd::grad(roots, inputs, tangents, keep || order > 1, order > 1, true);
+  Tensors last = all;
+  if (with_tangents) add(inputs, tangents);
+  for (int i = 2; i <= order; ++i) {
     roots.clear();
     tangents.clear();
-    for (const at::Tensor& gradient : gradients) {
+    for (const at::Tensor& gradient : last) {
       if (!gradient.defined() || !gradient.requires_grad()) continue;
       roots.push_back(gradient);
       tangents.push_back(tangent(gradient, 'v'));
     }
+    last.assign(inputs.size(), at::Tensor());
+    if (!roots.empty())
+      last = torch::autograd::grad(roots, inputs, tangents, keep || i < order, i < order, true);
+    for (size_t k = 0; k < inputs.size(); ++k)
+      all.push_back(last[k].defined() ? last[k].detach() : at::zeros_like(inputs[k]));
   }
+  for (at::Tensor& gradient : all)
+    if (order > 1 && gradient.defined()) gradient = gradient.detach();
   return all;
 }
 

@@ -250,29 +250,43 @@ class ProgramRun {
     });
   }
 
-  /// The gradients of all orders, one after the other.
+  /// The gradients of all orders, one after the other. A gradient of a gradient that is undefined
+  /// counts as zeros (docs/limits.md).
   static Tensors gradients_of(Tensors roots, Tensors inputs, Tensors tangents, int order,
                               bool is_followed) {
-    Tensors all;
-    for (int i = 1; i <= order && !roots.empty(); ++i) {
-      const bool is_last = i == order;
-      const Tensors gradients = torch::autograd::grad(
-          roots, inputs, tangents, is_followed || !is_last, /*create_graph=*/!is_last, true);
-      all.insert(all.end(), gradients.begin(), gradients.end());
-      if (i == 1) {
-        for (const at::Tensor& tangent : tangents) {
-          if (tangent.requires_grad()) inputs.push_back(tangent);
-        }
-      }
+    Tensors all =
+        torch::autograd::grad(roots, inputs, tangents, is_followed || order > 1, order > 1, true);
+    Tensors last = all;
+    for (const at::Tensor& tangent : tangents) {
+      if (tangent.requires_grad()) inputs.push_back(tangent);
+    }
+    for (int i = 2; i <= order; ++i) {
       roots.clear();
       tangents.clear();
-      for (const at::Tensor& gradient : gradients) {
+      for (const at::Tensor& gradient : last) {
         if (!gradient.defined() || !gradient.requires_grad()) continue;
         roots.push_back(gradient);
         tangents.push_back(tangent_of(gradient, Backward::Tangent::Varied));
       }
+      last.assign(inputs.size(), at::Tensor());
+      if (!roots.empty())
+        last = torch::autograd::grad(roots, inputs, tangents, is_followed || i < order, i < order,
+                                     true);
+      for (size_t k = 0; k < inputs.size(); ++k)
+        all.push_back(last[k].defined() ? last[k].detach() : at::zeros_like(inputs[k]));
+    }
+    // Whether one that does not depend on what requires grad has a history is not told either.
+    for (at::Tensor& gradient : all) {
+      if (order > 1 && gradient.defined()) gradient = gradient.detach();
     }
     return all;
+  }
+
+  /// Whether autograd saw the last change of sizes: one without grad mode is not told to it.
+  static bool knows_its_sizes(const at::Tensor& tensor) {
+    if (!tensor.grad_fn()) return true;
+    return tensor.grad_fn()->input_metadata(tensor.output_nr()).shape_as_dim_vector() ==
+           tensor.sym_sizes();
   }
 
   /// The tensors that the gradient is taken with respect to: what the caller made and the results,
@@ -291,7 +305,7 @@ class ProgramRun {
     }
     for (size_t i = 0; takes_results && i < side.outputs.size(); ++i) {
       const at::Tensor& eager = eager_.outputs[i];
-      if (eager.defined() && eager.requires_grad() && !eager.is_view())
+      if (eager.defined() && eager.requires_grad() && !eager.is_view() && knows_its_sizes(eager))
         inputs.push_back(side.outputs[i]);
     }
     return inputs;

@@ -152,6 +152,7 @@ class NodeBuilder {
              .types = {},
              .saved = {},
              .recoverable = {},
+             .unchanged = {},
              .differentiated = {}};
   }
 

@@ -67,7 +67,7 @@ Backward compile_backward(const Derivatives& node, const TangentLayout& layout) 
   }
   Backward backward =
       make_backward(backward_graph(node, std::move(joint.graph)), node.differentiated);
-  backward.unchanged = std::move(joint.read_by_backward);
+  backward.unchanged = node.earlier.empty() ? std::move(joint.read_by_backward) : node.unchanged;
   return backward;
 }
 
@@ -108,13 +108,16 @@ class DifferentiableCompiler {
                      .types = tangent_types(joint_),
                      .saved = {},
                      .recoverable = {},
+                     .unchanged = node_.earlier.empty()
+                                      ? trace(node_, {rounds_.front()}).read_by_backward
+                                      : node_.unchanged,
                      .differentiated = {}};
     next.saved = is_erroneous ? choose_saved_for_each(next) : choose_saved_values(joint_);
     const Graph gradients = after(higher_final_passes(), cut(next.saved));
 
     DifferentiableBackward made;
     made.backward = make_backward(gradients, node_.differentiated);
-    made.backward.unchanged = std::move(joint.read_by_backward);
+    made.backward.unchanged = next.unchanged;
     choose_differentiable(gradients, next, made);
     find_saved(gradients, made);
     find_edges(is_erroneous, next, made);

@@ -23,6 +23,7 @@ struct Derivatives {
   std::vector<TensorType> types;           // of these, as they were traced
   SavedValues saved;                       // by the node
   SavedValues recoverable;                 // primals that it does not save, but may still find
+  std::vector<Slot> unchanged;             // what the first gradients read as it was after the call
   std::vector<InputIndex> differentiated;  // where the node's edges lead
 };
 

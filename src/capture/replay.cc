@@ -89,7 +89,8 @@ class JointReplay {
     tracer_.set_phase(Phase::Backward);
     take_last(rounds.back(), histories);
     // It has views take their histories anew.
-    if (!first_round_.roots.empty() && !gradient_error_) find_read_by_backward(first_round_);
+    if (rounds.size() == 1 && !first_round_.roots.empty() && !gradient_error_)
+      find_read_by_backward(first_round_);
     return {.graph = std::move(tracer_.graph()),
             .last_resort_shapes = tracer_.last_resort_shapes(),
             .gradient_error = gradient_error_,
@@ -351,7 +352,6 @@ class JointReplay {
       gradients.root_grads.push_back(tangent);
       gradients.roots.push_back(histories[i].edge);
     }
-    if (is_first_round()) first_round_ = gradients;
     auto taken = take(gradients, Keep::GraphAndHistory);
     if (gradient_error_) std::rethrow_exception(gradient_error_);
     std::vector<at::Tensor> by_input = sum_by_input(std::move(*taken));
@@ -385,7 +385,7 @@ class JointReplay {
     }
     torch::autograd::variable_list grads(gradients.wanted.size());
     if (!gradients.roots.empty() && !gradients.wanted.empty()) {
-      if (is_first_round()) first_round_ = gradients;
+      first_round_ = gradients;
       if (auto taken = take(gradients, Keep::Graph)) grads = std::move(*taken);
     }
     const auto reached = gradient_error_ ? nodes_behind(gradients.roots)

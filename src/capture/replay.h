@@ -33,8 +33,9 @@ struct JointTrace {
   /// What autograd threw when it took the gradients, as it does in eager's backward; then they are
   /// all undefined, and only those are there that the history of the tangents leads to.
   std::exception_ptr gradient_error{};
-  /// Inputs and bases that backward reads as they are after the call, though the graph does not
-  /// save them themselves: eager's backward throws if they are written before it runs.
+  /// Of one round: inputs and bases that backward reads as they are after the call, though the
+  /// graph does not save them themselves: eager's backward throws if they are written before it
+  /// runs.
   std::vector<Slot> read_by_backward{};
   /// Of one round without cuts: for each of its tensors the `meta.visible()` ones that its history
   /// leads to, but for those behind these.

@@ -232,6 +232,18 @@ TEST(HigherOrder, AWriteBetweenTheOrdersIsEagersError) {
   EXPECT_THROW(first.sum().backward(), c10::Error);
 }
 
+TEST(HigherOrder, AWriteToAnArgumentInAMemoryIsEagersError) {
+  auto compiled = compile([](const at::Tensor& x, const at::Tensor& y) { return x.mul_(y); });
+  const at::Tensor weight = leaf({4});
+  const at::Tensor base = weight * 1;
+  const at::Tensor shared = at::randn({4});
+  const at::Tensor y = shared.as_strided({2}, {1}, 1);
+  const at::Tensor x = base.as_strided({2}, {1}, 2);
+  const at::Tensor result = compiled(x, y);
+  y.add_(1);
+  EXPECT_THROW(grad({result.sum()}, {weight}, {}, true, /*create_graph=*/true), c10::Error);
+}
+
 TEST(HigherOrder, FirstOrderCallsAreAsBefore) {
   auto compiled = compile([](const at::Tensor& x) { return x.pow(3); });
   const at::Tensor x = leaf({3});
