@@ -105,10 +105,8 @@ namespace {
 
 /// Sums of three or more gradients depend on their order, and a missing one counts as 0: which
 /// turns -0 into 0.
-bool are_close(const at::Tensor& a, const at::Tensor& b) {
+bool are_close(const at::Tensor& a, const at::Tensor& b, double epsilon) {
   if (a.numel() == 0) return true;
-  // A double may have been computed in single precision.
-  const double epsilon = a.scalar_type() == at::kBFloat16 ? 0x1p-8 : 0x1p-23;
   // What is summed is of the order of 1, though it may cancel.
   const double largest = std::max(a.detach().abs().nan_to_num(0, 0, 0).max().item<double>(), 1.0);
   return at::allclose(a.detach(), b.detach(), 8 * epsilon, 8 * epsilon * largest, true);
@@ -158,7 +156,7 @@ std::optional<Difference> compare_presence(const Seen& eager, const Seen& compil
 }
 
 /// Compares what two tensors need for their elements to be compared, then the elements.
-std::optional<Difference> compare_role(const Seen& eager, const Seen& compiled) {
+std::optional<Difference> compare_role(const Seen& eager, const Seen& compiled, double epsilon) {
   if (auto difference = compare_presence(eager, compiled)) return difference;
   for (const Fact& fact : kFacts) {
     if (auto difference = compare_fact(fact, eager, compiled)) return difference;
@@ -170,11 +168,23 @@ std::optional<Difference> compare_role(const Seen& eager, const Seen& compiled) 
   for (size_t i = 0; i < eager.tensors.size(); ++i) {
     const at::Tensor& a = eager.tensors[i];
     const at::Tensor& b = compiled.tensors[i];
-    if (a.defined() && !has_same_elements(a, b) && !(eager.are_gradients && are_close(a, b))) {
+    const bool may_round = eager.are_gradients;
+    if (a.defined() && !has_same_elements(a, b) && !(may_round && are_close(a, b, epsilon))) {
       return differ("elements", eager, i, elements_text(a), elements_text(b));
     }
   }
   return eager.are_gradients ? std::nullopt : compare_fact(kOffset, eager, compiled);
+}
+
+/// The rounding of gradients, which may have been summed in the coarsest dtype of what is seen; a
+/// double may have been computed in single precision.
+double coarsest_epsilon(const std::vector<Seen>& all) {
+  for (const Seen& seen : all) {
+    for (const at::Tensor& tensor : seen.tensors) {
+      if (tensor.defined() && tensor.scalar_type() == at::kBFloat16) return 0x1p-8;
+    }
+  }
+  return 0x1p-23;
 }
 
 /// All visible tensors in a row, each with its role.
@@ -225,8 +235,9 @@ std::optional<Difference> compare_aliasing(const std::vector<Seen>& eager,
 
 std::optional<Difference> first_difference(const std::vector<Seen>& eager,
                                            const std::vector<Seen>& compiled) {
+  const double epsilon = coarsest_epsilon(eager);
   for (size_t role = 0; role < eager.size(); ++role) {
-    if (auto difference = compare_role(eager[role], compiled[role])) return difference;
+    if (auto difference = compare_role(eager[role], compiled[role], epsilon)) return difference;
   }
   if (auto difference = compare_aliasing(eager, compiled)) return difference;
   for (const Fact& fact : kWeakFacts) {
