@@ -67,7 +67,7 @@ Backward compile_backward(const Derivatives& node, const TangentLayout& layout) 
   }
   Backward backward =
       make_backward(backward_graph(node, std::move(joint.graph)), node.differentiated);
-  backward.unchanged = node.earlier.empty() ? std::move(joint.read_by_backward) : node.unchanged;
+  backward.unchanged = node.earlier.empty() ? joint.read_by_backward : node.unchanged;
   return backward;
 }
 
