@@ -157,33 +157,35 @@ class NodeBuilder {
   }
 
   /// Chooses what the node saves. `joint`: the trace of its gradients; `passes`: those over it.
-  void choose_saved(JointTrace joint, std::span<const Pass> passes,
-                    std::vector<PassRecord>& records) {
+  /// Returns the graph after the passes.
+  Graph choose_saved(JointTrace joint, std::span<const Pass> passes,
+                     std::vector<PassRecord>& records) {
     is_erroneous_ = joint.gradient_error != nullptr;
     saved_by_eager_ = choose_saved_values(joint.graph);
     unchanged_ = std::move(joint.read_by_backward);
-    joint_ = run_passes(passes, std::move(joint.graph), records);
-    node_.types = tangent_types(joint_);
-    node_.differentiated = differentiated_inputs(joint_, is_erroneous_);
-    node_.saved = is_erroneous_ ? choose_saved_for_each(node_) : choose_saved_values(joint_);
+    Graph graph = run_passes(passes, std::move(joint.graph), records);
+    node_.types = tangent_types(graph);
+    node_.differentiated = differentiated_inputs(graph, is_erroneous_);
+    node_.saved = is_erroneous_ ? choose_saved_for_each(node_) : choose_saved_values(graph);
+    return graph;
   }
 
-  const Graph& joint() const { return joint_; }
   const SavedValues& saved() const { return node_.saved; }
   /// Whether gradients of gradients may need what is not saved.
   bool saves_less_than_eager() const {
     return !std::ranges::includes(node_.saved, saved_by_eager_);
   }
 
-  /// `backward`: its graph. `saved`: by all nodes of the call, ascending.
-  NodeParts finish(const Graph& backward, const SavedValues& saved,
+  /// `joint`: the graph after the passes. `backward`: its backward. `saved`: by all nodes of the
+  /// call, ascending.
+  NodeParts finish(const Graph& joint, const Graph& backward, const SavedValues& saved,
                    const std::vector<InputIndex>& kept_weakly) {
     std::optional<Backward> traced;
     if (!node_.tangents.empty() && !is_erroneous_) {
       traced = make_backward(backward, node_.differentiated);
       traced->unchanged = std::move(unchanged_);
     }
-    for (const GraphInput& input : joint_.inputs) {
+    for (const GraphInput& input : joint.inputs) {
       const auto primal = primal_of(input.role);
       if (primal && std::ranges::find(kept_weakly, *primal) != kept_weakly.end())
         node_.recoverable.push_back(input.value);
@@ -199,7 +201,6 @@ class NodeBuilder {
 
  private:
   Derivatives node_;
-  Graph joint_;
   SavedValues saved_by_eager_;
   std::vector<Slot> unchanged_;
   bool is_erroneous_ = false;
@@ -215,20 +216,20 @@ void build(Compilation& made, Stages& stages) {
   const auto history_stages = find_history_stages(made.meta, joint.leads_to);
   const bool is_erroneous = joint.gradient_error != nullptr;
   std::vector<NodeBuilder> nodes;
+  std::vector<Graph> joints;  // of the nodes; none: the one node's is that of the call
   if (history_stages.size() == 1 && history_stages.front().cuts.empty()) {
     // Which forward values the backwards of some tangents read is not known where that of all
     // together is an error.
     nodes.emplace_back(made, history_stages.front());
-    nodes[0].choose_saved(std::move(joint), is_erroneous ? masked_joint_passes() : joint_passes(),
-                          passes);
-    made.joint = nodes[0].joint();
+    made.joint = nodes[0].choose_saved(
+        std::move(joint), is_erroneous ? masked_joint_passes() : joint_passes(), passes);
   } else {
     made.joint = run_passes(masked_joint_passes(), std::move(joint.graph), passes);
     for (const HistoryStage& stage : history_stages) {
       nodes.emplace_back(made, stage);
-      nodes.back().choose_saved(trace_rounds(*made.recording, made.meta, {{.of = stage.tangents}},
-                                             {.always = stage.cuts, .later = {}}),
-                                masked_joint_passes(), passes);
+      JointTrace own = trace_rounds(*made.recording, made.meta, {{.of = stage.tangents}},
+                                    {.always = stage.cuts, .later = {}});
+      joints.push_back(nodes.back().choose_saved(std::move(own), masked_joint_passes(), passes));
     }
   }
   stages.end("passes");
@@ -241,13 +242,18 @@ void build(Compilation& made, Stages& stages) {
   const bool keeps_weakly = std::ranges::any_of(nodes, &NodeBuilder::saves_less_than_eager);
   const auto kept_weakly =
       keeps_weakly ? unsaved_primals(made.joint, saved) : std::vector<InputIndex>();
+  made.forward = cut_forward(made.joint, saved);
+  const auto joint_of = [&](size_t i) -> const Graph& {
+    return joints.empty() ? made.joint : joints[i];
+  };
+  for (size_t i = 0; i < nodes.size(); ++i)
+    made.backwards.push_back(cut_backward(joint_of(i), nodes[i].saved()));
   stages.end("partition");
-  made.forward = run_passes(final_passes(), cut_forward(made.joint, saved), passes);
+  made.forward = run_passes(final_passes(), std::move(made.forward), passes);
   std::vector<NodeParts> parts;
-  for (NodeBuilder& node : nodes) {
-    made.backwards.push_back(
-        run_passes(final_passes(), cut_backward(node.joint(), node.saved()), passes));
-    parts.push_back(node.finish(made.backwards.back(), saved, kept_weakly));
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    made.backwards[i] = run_passes(final_passes(), std::move(made.backwards[i]), passes);
+    parts.push_back(nodes[i].finish(joint_of(i), made.backwards[i], saved, kept_weakly));
   }
   stages.end("final passes");
   SpecialisationParts runtime{
