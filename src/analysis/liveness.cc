@@ -54,19 +54,20 @@ Liveness::Liveness(const Graph& graph)
   }
 }
 
-std::map<ValueId, ValueId> saved_in_outputs(const Graph& forward) {
+std::map<ValueId, size_t> saved_in_outputs(const Graph& forward) {
   const AliasClasses classes(forward);
   std::set<ValueId> known;  // whose version counter is the caller's already
   for (const GraphInput& input : forward.inputs) known.insert(input.value);
-  std::map<ValueId, ValueId> given;  // by class
-  for (const GraphOutput& output : forward.outputs) {
+  std::map<ValueId, size_t> given;  // by class
+  for (size_t i = 0; i < forward.outputs.size(); ++i) {
+    const GraphOutput& output = forward.outputs[i];
     const bool is_given = std::holds_alternative<UserOutput>(output.role) ||
                           std::holds_alternative<IntermediateBase>(output.role);
     if (!is_given || !output.value) continue;
     known.insert(*output.value);
-    given.emplace(classes.of(*output.value), *output.value);
+    given.emplace(classes.of(*output.value), i);
   }
-  std::map<ValueId, ValueId> found;
+  std::map<ValueId, size_t> found;
   for (const GraphOutput& output : forward.outputs) {
     if (!std::holds_alternative<Saved>(output.role) || known.contains(*output.value)) continue;
     const auto shared = given.find(classes.of(*output.value));

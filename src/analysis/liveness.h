@@ -53,9 +53,9 @@ class Liveness {
 };
 
 /// Returns the saved values of a forward graph that may lie in the memory of a new tensor that the
-/// caller gets, or of a base of several, each with that tensor's value. Those that are such tensors
-/// themselves, or inputs, are not among them.
-std::map<ValueId, ValueId> saved_in_outputs(const Graph& forward);
+/// caller gets, or of a base of several, each with that tensor's position among the outputs. Those
+/// that are such tensors themselves, or inputs, are not among them.
+std::map<ValueId, size_t> saved_in_outputs(const Graph& forward);
 
 /// Calls `visit(ValueId argument, ValueId result)` for each pair of values of the node that may
 /// share memory, as the operator's aliases say; `overwrites` is not among them.

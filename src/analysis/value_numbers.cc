@@ -20,8 +20,15 @@ size_t hash_of(const Operand& operand) {
   return hash;
 }
 
-/// The values that a node defines, with gaps where it gives none.
-std::vector<std::optional<ValueId>> defined_by(const Node& node) {
+}  // namespace
+
+size_t hash_of(const Node& node) {
+  size_t hash = std::hash<c10::OperatorHandle>{}(node.op);
+  for (const Operand& arg : node.args) hash = c10::hash_combine(hash, hash_of(arg));
+  return hash;
+}
+
+std::vector<std::optional<ValueId>> results_of(const Node& node) {
   std::vector<std::optional<ValueId>> values;
   for (const Operand& result : node.results) {
     if (const auto* value = std::get_if<ValueId>(&result)) {
@@ -35,45 +42,39 @@ std::vector<std::optional<ValueId>> defined_by(const Node& node) {
   return values;
 }
 
-}  // namespace
-
-size_t hash_of(const Node& node) {
-  size_t hash = std::hash<c10::OperatorHandle>{}(node.op);
-  for (const Operand& arg : node.args) hash = c10::hash_combine(hash, hash_of(arg));
-  return hash;
+bool computes_same(const Graph& graph, const Node& left, const Node& right) {
+  if (left.op != right.op || !operands_equal(left.args, right.args)) return false;
+  return std::ranges::equal(results_of(left), results_of(right), [&](const auto& a, const auto& b) {
+    if (!a || !b) return a.has_value() == b.has_value();
+    return graph.type(*a) == graph.type(*b);
+  });
 }
 
-bool computes_same(const Node& left, const Node& right) {
-  return left.op == right.op && operands_equal(left.args, right.args);
+std::vector<bool> told_apart_values(const Graph& graph) {
+  std::vector<bool> is_told_apart(graph.values.size());
+  for (const Node& node : graph.nodes) {
+    if (is_memory_variant(node.op))
+      for_each_read(node, [&](ValueId value) { is_told_apart[value.index] = true; });
+  }
+  return is_told_apart;
 }
 
 std::vector<ValueId> first_equals(const Graph& graph) {
   std::vector<ValueId> first(graph.values.size());
   for (uint32_t i = 0; i < first.size(); ++i) first[i] = {i};
-  std::vector<bool> is_told_apart(graph.values.size());  // by what lies beside its elements
-  for (const Node& node : graph.nodes) {
-    if (is_memory_variant(node.op))
-      for_each_read(node, [&](ValueId value) { is_told_apart[value.index] = true; });
-  }
+  const std::vector<bool> is_told_apart = told_apart_values(graph);
   std::vector<Node> known;
   std::unordered_multimap<size_t, size_t> places;  // by hash
   for (Node node : graph.nodes) {
     if (!is_pure(node.op)) continue;
     for_each_read(node, [&](ValueId& value) { value = first[value.index]; });
-    const auto values = defined_by(node);
+    const auto values = results_of(node);
     const bool is_plain = std::ranges::none_of(
         values, [&](const auto& value) { return value && is_told_apart[value->index]; });
     if (!is_plain) continue;
     const size_t hash = hash_of(node);
     const auto is_equal = [&](const auto& entry) {
-      const Node& other = known[entry.second];
-      const auto others = defined_by(other);
-      if (!computes_same(other, node) || others.size() != values.size()) return false;
-      for (size_t i = 0; i < values.size(); ++i) {
-        if (values[i].has_value() != others[i].has_value()) return false;
-        if (values[i] && !(graph.type(*values[i]) == graph.type(*others[i]))) return false;
-      }
-      return true;
+      return computes_same(graph, known[entry.second], node);
     };
     const auto [begin, end] = places.equal_range(hash);
     const auto found = std::find_if(begin, end, is_equal);
@@ -82,7 +83,7 @@ std::vector<ValueId> first_equals(const Graph& graph) {
       known.push_back(std::move(node));
       continue;
     }
-    const auto others = defined_by(known[found->second]);
+    const auto others = results_of(known[found->second]);
     for (size_t i = 0; i < values.size(); ++i) {
       if (values[i]) first[values[i]->index] = *others[i];
     }

@@ -179,8 +179,7 @@ class DifferentiableCompiler {
       if (!std::holds_alternative<Saved>(outputs[i].role)) continue;
       SavedResult saved{.position = i, .is_output = given_.contains(*outputs[i].value)};
       if (const auto found = in_outputs.find(*outputs[i].value); found != in_outputs.end())
-        saved.in_output = static_cast<size_t>(
-            std::ranges::find(outputs, found->second, &GraphOutput::value) - outputs.begin());
+        saved.in_output = found->second;
       made.saved.push_back(saved);
     }
   }

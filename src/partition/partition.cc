@@ -124,6 +124,7 @@ class BackwardCut {
   }
 
   Node with_equals(Node node) const {
+    if (first_equal_.empty()) return node;
     for_each_read(node, [&](ValueId& value) { value = standing_for(value); });
     return node;
   }
@@ -216,10 +217,6 @@ void check_saved_values(const Graph& joint, const SavedValues& saved) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 std::vector<GraphInput> tangents_of(const Graph& joint) {
   std::vector<GraphInput> tangents;
   for (const GraphInput& input : joint.inputs) {
@@ -235,6 +232,15 @@ std::vector<GraphOutput> outputs_of(const Graph& joint) {
     if (std::holds_alternative<Role>(output.role)) outputs.push_back(output);
   }
   return outputs;
+}
+
+// The backward nodes and what they need.
+Graph cut_phase(const Graph& joint, const SavedValues& saved, bool uses_equals) {
+  check_saved_values(joint, saved);
+  BackwardCut backward(joint, saved, tangents_of(joint));
+  if (uses_equals) backward.use_equals();
+  backward.need_backward_nodes();
+  return backward.cut(outputs_of<Grad>(joint));
 }
 
 }  // namespace
@@ -261,10 +267,7 @@ Graph cut_forward(const Graph& joint, const SavedValues& saved) {
 }
 
 Graph cut_backward(const Graph& joint, const SavedValues& saved) {
-  check_saved_values(joint, saved);
-  BackwardCut backward(joint, saved, tangents_of(joint));
-  backward.need_backward_nodes();
-  return backward.cut(outputs_of<Grad>(joint));
+  return cut_phase(joint, saved, /*uses_equals=*/false);
 }
 
 Partition partition(const Graph& joint, const SavedValues& saved) {
@@ -287,11 +290,7 @@ Graph cut_gradients(const Graph& joint, const SavedValues& before,
 }
 
 Graph cut_last_gradients(const Graph& joint, const SavedValues& saved) {
-  check_saved_values(joint, saved);
-  BackwardCut gradients(joint, saved, tangents_of(joint));
-  gradients.use_equals();
-  gradients.need_backward_nodes();
-  return gradients.cut(outputs_of<Grad>(joint));
+  return cut_phase(joint, saved, /*uses_equals=*/true);
 }
 
 }  // namespace foregrad

@@ -30,37 +30,19 @@
 
 #include "analysis/liveness.h"
 #include "analysis/value_numbers.h"
-#include "ops/memory_variant.h"
 #include "ops/schema.h"
 
 namespace foregrad {
 namespace {
 
-// Calls `visit(ValueId, ValueId)` for the values of two lists of operands, place by place. Returns
-// whether the lists have the same form.
+// Calls `visit(ValueId, ValueId)` for the results of two nodes that compute the same.
 template <class Visitor>
-bool zip_values(const std::vector<Operand>& left, const std::vector<Operand>& right,
-                Visitor&& visit) {
-  std::vector<std::optional<ValueId>> from, to;
-  const auto flatten = [](const std::vector<Operand>& operands, auto& into) {
-    for (const Operand& operand : operands) {
-      if (const auto* value = std::get_if<ValueId>(&operand)) {
-        into.push_back(*value);
-      } else if (const auto* list = std::get_if<ValueList>(&operand)) {
-        into.insert(into.end(), list->begin(), list->end());
-      } else {
-        into.push_back(std::nullopt);
-      }
-    }
-  };
-  flatten(left, from);
-  flatten(right, to);
-  if (from.size() != to.size()) return false;
+void zip_results(const Node& left, const Node& right, Visitor&& visit) {
+  const auto from = results_of(left);
+  const auto to = results_of(right);
   for (size_t i = 0; i < from.size(); ++i) {
-    if (from[i].has_value() != to[i].has_value()) return false;
     if (from[i]) visit(*from[i], *to[i]);
   }
-  return true;
 }
 
 class Cse {
@@ -72,7 +54,7 @@ class Cse {
         is_output_(graph_.values.size()),
         class_reaches_(graph_.values.size()),
         is_certain_view_(graph_.values.size()),
-        is_told_apart_(graph_.values.size()) {
+        is_told_apart_(told_apart_values(graph_)) {
     for (uint32_t i = 0; i < renamed_.size(); ++i) renamed_[i] = {i};
     for (const GraphOutput& output : graph_.outputs) {
       if (!output.value) continue;
@@ -82,8 +64,6 @@ class Cse {
     }
     for (const Node& node : graph_.nodes) {
       TORCH_INTERNAL_ASSERT(!node.overwrites, "cse runs before reinplace");
-      if (is_memory_variant(node.op))
-        for_each_read(node, [&](ValueId value) { is_told_apart_[value.index] = true; });
       if (!is_certain_view(node.op)) continue;
       for (const AliasPair& pair : view_aliases(node.op)) {
         for_each_value(node.results[pair.result],
@@ -135,14 +115,15 @@ class Cse {
     const size_t hash = hash_of(node);
     const auto find_in = [&](const Table& table) -> const Node* {
       const auto [begin, end] = table.equal_range(hash);
-      const auto found = std::find_if(
-          begin, end, [&](const auto& entry) { return is_equal(nodes_->at(entry.second), node); });
+      const auto found = std::find_if(begin, end, [&](const auto& entry) {
+        return computes_same(graph_, nodes_->at(entry.second), node);
+      });
       return found == end ? nullptr : &nodes_->at(found->second);
     };
     const Node* first = find_in(forward_);
     if (!first && node.phase == Phase::Backward) first = find_in(backward_);
     if (first && can_merge(*first, node)) {
-      zip_values(first->results, node.results, [this](ValueId kept, ValueId gone) {
+      zip_results(*first, node, [this](ValueId kept, ValueId gone) {
         renamed_[gone.index] = kept;
         add(is_output_[kept.index], is_output_[gone.index]);
         add(class_reaches_[classes_.of(kept).index], class_reaches_[classes_.of(gone).index]);
@@ -161,20 +142,10 @@ class Cse {
     to.gradient = to.gradient || from.gradient;
   }
 
-  bool is_equal(const Node& left, const Node& right) const {
-    if (!computes_same(left, right)) return false;
-    bool same_types = true;
-    return zip_values(left.results, right.results,
-                      [&](ValueId a, ValueId b) {
-                        same_types = same_types && graph_.type(a) == graph_.type(b);
-                      }) &&
-           same_types;
-  }
-
   bool can_merge(const Node& first, const Node& node) const {
     const bool forward = node.phase == Phase::Forward;
     bool can = true;
-    zip_values(first.results, node.results, [&](ValueId kept, ValueId gone) {
+    zip_results(first, node, [&](ValueId kept, ValueId gone) {
       const bool view = is_certain_view_[gone.index];
       const Reach ours = view ? is_output_[gone.index] : class_reaches_[classes_.of(gone).index];
       const Reach theirs = view ? is_output_[kept.index] : class_reaches_[classes_.of(kept).index];

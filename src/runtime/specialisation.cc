@@ -51,8 +51,7 @@ Specialisation::Specialisation(SpecialisationParts parts)
     std::optional<size_t> in_output;
     if (const auto found = parts_.saved_in_outputs.find(*outputs[i].value);
         found != parts_.saved_in_outputs.end())
-      in_output = static_cast<size_t>(
-          std::ranges::find(outputs, found->second, &GraphOutput::value) - outputs.begin());
+      in_output = found->second;
     saved_.push_back(
         {.result = {.position = i, .is_output = is_user_output[value], .in_output = in_output},
          .moved_input = moved_input,

@@ -26,8 +26,8 @@ struct SpecialisationParts {
   Graph forward;
   std::vector<at::Tensor> lifted;
   bool draws_random = false;  // forward draws from the default generator
-  /// Saved values that may lie in the memory of an output of the graph, with that output's value.
-  std::map<ValueId, ValueId> saved_in_outputs{};
+  /// Saved values that may lie in the memory of an output of the graph, with its position.
+  std::map<ValueId, size_t> saved_in_outputs{};
   /// Inputs that gradients of gradients may need and no backward saves.
   std::vector<InputIndex> kept_weakly{};
   std::vector<NodeParts> nodes;  // those that others lead to come first

@@ -81,7 +81,7 @@ TEST(SavedInOutputs, FindsWhatTheCallerMayWrite) {
   output %3 = saved(%3)
   output %5 = saved(%5)
 })");
-  const std::map<ValueId, ValueId> expected = {{ValueId{1}, ValueId{2}}, {ValueId{5}, ValueId{4}}};
+  const std::map<ValueId, size_t> expected = {{ValueId{1}, 0}, {ValueId{5}, 2}};
   EXPECT_EQ(saved_in_outputs(forward), expected);
 }
 

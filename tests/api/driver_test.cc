@@ -3,25 +3,36 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <functional>
+
 namespace foregrad::detail {
 namespace {
 
-class Doubled final : public BoundFunction {
+using Tensors = std::vector<at::Tensor>;
+
+class Traced final : public BoundFunction {
  public:
-  explicit Doubled(int& runs) : runs_(runs) {}
-  TracedResult trace(const std::vector<at::Tensor>& tensors) override {
-    ++runs_;
-    return {.tensors = {tensors[0] * 2}, .prototype = nullptr};
+  explicit Traced(std::function<Tensors(const Tensors&)> fn) : fn_(std::move(fn)) {}
+  TracedResult trace(const Tensors& tensors) override {
+    return {.tensors = fn_(tensors), .prototype = nullptr};
   }
 
  private:
-  int& runs_;
+  std::function<Tensors(const Tensors&)> fn_;
 };
+
+/// Doubles a tensor and counts how often it runs.
+Traced doubled(int& runs) {
+  return Traced([&runs](const Tensors& in) -> Tensors {
+    ++runs;
+    return {in[0] * 2};
+  });
+}
 
 TEST(Driver, RecordsOnCalls1And2And4And8) {
   Driver driver({});
   int runs = 0;
-  Doubled function(runs);
+  Traced function = doubled(runs);
   const auto x = at::ones({2});
   Leaves leaves;
   leaves(x);
@@ -37,7 +48,7 @@ TEST(Driver, RecordsOnCalls1And2And4And8) {
 TEST(Driver, WarmsUpWithoutACall) {
   Driver driver({});
   int runs = 0;
-  Doubled function(runs);
+  Traced function = doubled(runs);
   const auto x = at::ones({2});
   Leaves leaves;
   leaves(x);
@@ -48,12 +59,7 @@ TEST(Driver, WarmsUpWithoutACall) {
 }
 
 TEST(Driver, WarmUpSaysWhatCannotBeCompiled) {
-  class Refused final : public BoundFunction {
-   public:
-    TracedResult trace(const std::vector<at::Tensor>& tensors) override {
-      return {.tensors = {tensors[0].nonzero()}, .prototype = nullptr};
-    }
-  } function;
+  Traced function([](const Tensors& in) -> Tensors { return {in[0].nonzero()}; });
   const auto x = at::ones({2});
   Leaves leaves;
   leaves(x);

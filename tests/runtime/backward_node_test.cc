@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "graph/parser.h"
+#include "support/product_backward.h"
 
 namespace foregrad {
 namespace {
@@ -21,13 +21,7 @@ class Product final : public BackwardSource {
   }
 
  private:
-  const Graph graph_ = parse_graph(R"(graph {
-  input %0: f32[2]{1} = saved(%0)
-  input %1: f32[2]{1} = tangent(output(0))
-  %2: f32[2]{1} = aten::mul.Tensor(%1, %0)
-  output %2 = grad(0)
-})");
-  Backward backward_{.plan = Plan(graph_), .saved = {0}, .tangents = {graph_.type(ValueId{1})}};
+  Backward backward_ = testing::product_backward();
   DifferentiableBackward differentiable_{.refusal = "no second derivative."};
 };
 

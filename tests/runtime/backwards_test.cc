@@ -3,20 +3,12 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "graph/parser.h"
+#include "support/product_backward.h"
 
 namespace foregrad {
 namespace {
 
-Backward product() {
-  const Graph graph = parse_graph(R"(graph {
-  input %1: f32[2]{1} = saved(%1)
-  input %2: f32[2]{1} = tangent(output(0))
-  %3: f32[2]{1} = aten::mul.Tensor(%2, %1)
-  output %3 = grad(0)
-})");
-  return {.plan = Plan(graph), .saved = {0}, .tangents = {graph.type(ValueId{2})}};
-}
+using testing::product_backward;
 
 const TensorType& vector_type() {
   static const TensorType type = type_of(at::ones({2}));
@@ -29,10 +21,10 @@ TEST(Backwards, MakeEachLayoutOnceAndKnowTheTracedOne) {
                       {.backward =
                            [&](const TangentLayout&) {
                              ++made;
-                             return product();
+                             return product_backward();
                            },
                        .differentiable = {}},
-                      product());
+                      product_backward());
   backwards.backward_for({c10::DimVector{1}});
   EXPECT_EQ(made, 0);
   const Backward& expanded = backwards.backward_for({c10::DimVector{0}});
@@ -45,7 +37,7 @@ TEST(Backwards, TakeTheTracedLayoutWhereAnotherNeedsMore) {
       {vector_type()},
       {.backward = [](const TangentLayout&) -> Backward { TORCH_CHECK(false, "not saved"); },
        .differentiable = {}},
-      product());
+      product_backward());
   EXPECT_EQ(&backwards.backward_for({c10::DimVector{0}}),
             &backwards.backward_for({c10::DimVector{1}}));
 }

@@ -5,6 +5,7 @@
 
 #include "graph/parser.h"
 #include "runtime/backwards.h"
+#include "support/product_backward.h"
 
 namespace foregrad {
 namespace {
@@ -19,15 +20,7 @@ TEST(Specialisation, RunsForwardAndMakesEachBackwardOnce) {
   BackwardMaker maker{.backward =
                           [&](const TangentLayout&) {
                             ++made;
-                            const Graph graph = parse_graph(R"(graph {
-  input %1: f32[2]{1} = saved(%1)
-  input %2: f32[2]{1} = tangent(output(0))
-  %3: f32[2]{1} = aten::mul.Tensor(%2, %1)
-  output %3 = grad(0)
-})");
-                            return Backward{.plan = Plan(graph),
-                                            .saved = {0},
-                                            .tangents = {graph.type(ValueId{2})}};
+                            return testing::product_backward();
                           },
                       .differentiable = {}};
   Specialisation one(SpecialisationParts{
