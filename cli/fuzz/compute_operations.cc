@@ -1,6 +1,7 @@
 // Operations that make new tensors.
 #include <ATen/ATen.h>
 
+#include "cli/fuzz/custom_functions.h"
 #include "cli/fuzz/operation.h"
 #include "cli/fuzz/picks.h"
 
@@ -44,6 +45,11 @@ const Operations& compute_operations() {
       COMPUTE(2, 1, pick_nothing, x[0].contiguous()),
       COMPUTE(2, 1, pick_type, x[0].to(at::ScalarType(n[0]))),
       COMPUTE(1, 1, pick_nothing, at::zeros_like(x[0])),
+      COMPUTE(1, 1, pick_nothing, Reversed::apply(x[0])),
+      COMPUTE(1, 1, pick_nothing, Itself::apply(x[0])),
+      COMPUTE(1, 1, pick_nothing, SavedInput::apply(x[0])),
+      COMPUTE(1, 1, pick_nothing, SavedOutput::apply(x[0])),
+      COMPUTE(1, 2, pick_nothing, Pair::apply(x[0], x[1])),
       FACTORY(pick_new_shape, at::zeros(shape)),
       FACTORY(pick_new_shape_and_type, at::ones(shape, at::ScalarType(n[0]))),
       FACTORY(pick_new_shape, at::full(shape, n[0] / 4.0)),

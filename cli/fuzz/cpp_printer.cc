@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cli/fuzz/cpp_skeleton.h"
+#include "cli/fuzz/custom_functions.h"
 
 namespace foregrad::cli::fuzz {
 namespace {
@@ -231,7 +232,8 @@ std::string to_cpp(const Program& program, const std::string& comment) {
     text += fmt::format("// {}\n", rest.substr(0, end));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  return text + kSkeletonBegin + "\n" + to_cpp_fragment(program) + kSkeletonEnd;
+  return text + kSkeletonBegin + "\n" + kCustomFunctions + "\n" + to_cpp_fragment(program) +
+         kSkeletonEnd;
 }
 
 }  // namespace foregrad::cli::fuzz

@@ -16,6 +16,8 @@ inline constexpr const char* kSkeletonBegin =
 
 using Tensors = std::vector<at::Tensor>;
 using Function = std::function<Tensors(const Tensors&)>;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
 
 // Quarters from -2 to 2, or integers from 0 to 2, or truth values.
 at::Tensor data(at::IntArrayRef sizes, at::ScalarType type, int64_t seed) {

@@ -1,6 +1,7 @@
 // Operations that write their first operand.
 #include <ATen/ATen.h>
 
+#include "cli/fuzz/custom_functions.h"
 #include "cli/fuzz/operation.h"
 #include "cli/fuzz/picks.h"
 
@@ -28,6 +29,7 @@ const Operations& write_operations() {
       WRITE(1, 1, pick_dim_and_number, x[0].index_fill_(n[0], at::arange(n[1]), n[2])),
       WRITE(1, 1, pick_dim_and_index, x[0].scatter_(n[0], at::zeros_like(x[0], at::kLong), n[2])),
       WRITE(1, 2, pick_length, x[0].index_put_({at::arange(n[0])}, x[1])),
+      WRITE(1, 1, pick_nothing, Doubled::apply(x[0])),
       WRITE(2, 1, pick_dim_and_index, x[0].select(n[0], n[1]).add_(n[2])),
       WRITE(2, 2, pick_range, x[0].narrow(n[0], n[1], n[2]).copy_(x[1])),
   };

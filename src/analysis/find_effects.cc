@@ -75,7 +75,7 @@ class Finder {
   void look_at(uint32_t i) {
     const RecordedOp& op = recording_.ops[i];
     for (const RecordedWrite& write : op.writes) {
-      if (!write.data && is_visible_[write.value.index]) is_called_again_[i] = true;
+      if (!write.data && op.is_call && is_visible_[write.value.index]) is_called_again_[i] = true;
     }
     for (size_t r = 0; r < op.results.size(); ++r) {
       for_each_value(op.results[r], [&](ValueId value) {
@@ -169,7 +169,9 @@ class Finder {
     if (is_called_again_[i]) call_again(op, i);
     for (const RecordedWrite& write : op.writes) advance_version(write, i);
     for (const RecordedWrite& write : op.writes) {
-      if (write.rewritten) join_after_rewrite(*write.rewritten, i);
+      if (!write.rewritten) continue;
+      join_after_rewrite(*write.rewritten, i);
+      if (!op.is_call) hold_until_rewritten(*write.rewritten, i);
     }
   }
 
@@ -252,18 +254,29 @@ class Finder {
     if (!slot || found == rewrites_.end() || found->second.op != i) return;
     const Rewrite& rewrite = found->second;
     if (!rewrite.has_history) return;
+    const auto& attaches = recording_.ops[i].attaches;
+    const uint8_t creation_meta = attaches ? attaches->creation_meta : uint8_t{0};
     if (const auto input = input_of_.find(root.index); input != input_of_.end()) {
-      found_.effects.emplace_back(JoinHistory{*slot, MutatedInput{input->second}, i});
+      found_.effects.emplace_back(
+          JoinHistory{*slot, MutatedInput{input->second}, i, creation_meta});
     } else {
       const auto base = std::ranges::find(found_.bases, root, &BaseInfo::value);
       const auto index = static_cast<uint32_t>(base - found_.bases.begin());
       if (base == found_.bases.end())
         found_.bases.push_back({.value = root, .slot = *slot, .after_op = i, .is_computed = false});
-      found_.effects.emplace_back(JoinHistory{*slot, IntermediateBase{{index}}, i});
+      found_.effects.emplace_back(JoinHistory{*slot, IntermediateBase{{index}}, i, creation_meta});
     }
     for (const ValueId view : rewrite.through) {
       if (slots_[view.index]) found_.effects.emplace_back(RefreshHistory{*slots_[view.index]});
     }
+  }
+
+  /// Views that are taken until its history is replaced once more have one.
+  void hold_until_rewritten(ValueId value, uint32_t i) {
+    const auto rewrite = rewrites_.find(value.index);
+    if (!slots_[value.index] || rewrite == rewrites_.end()) return;
+    if (rewrite->second.op > i && rewrite->second.has_history && !input_of_.contains(value.index))
+      found_.effects.emplace_back(HoldHistory{*slots_[value.index]});
   }
 
   // ---- results

@@ -16,6 +16,17 @@ namespace foregrad {
 
 namespace {
 
+/// Whether a custom function's backward checks a tensor of that version counter.
+bool is_checked(const Recording& recording, ValueId counter) {
+  return std::ranges::any_of(recording.nodes, [&](const auto& node) {
+    return std::ranges::any_of(node->saved, [&](const auto& saved) {
+      const auto shared = recording.counters.find(saved.value);
+      const ValueId own = shared == recording.counters.end() ? saved.value : shared->second;
+      return saved.is_checked && own == counter;
+    });
+  });
+}
+
 InputInfo info_of(const Recording& recording, uint32_t index) {
   const RecordedInput& input = recording.inputs[index];
   const InputObservation& seen = input.seen;
@@ -47,7 +58,8 @@ InputInfo info_of(const Recording& recording, uint32_t index) {
           .counter = counter,
           .storage_before = seen.storage_before,
           .storage_after = seen.storage_after,
-          .resized_to = seen.resized_to};
+          .resized_to = seen.resized_to,
+          .is_checked = is_checked(recording, seen.counter)};
 }
 
 /// Bases and memories are written where the inputs that lie in them are; as a whole where elements

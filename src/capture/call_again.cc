@@ -32,10 +32,8 @@ class ReplayedModes {
   c10::AutoGradMode grad_;
 };
 
-}  // namespace
-
-uint64_t call_again(const RecordedOp& op, std::vector<at::Tensor>& values) {
-  ReplayedModes modes(op.modes);
+uint64_t call_under(const ModeState& state, const RecordedOp& op, std::vector<at::Tensor>& values) {
+  const ReplayedModes modes(state);
   torch::jit::Stack stack;
   uint64_t history = 0;
   push_arguments(stack, op.op, op.args, [&](ValueId id) {
@@ -52,6 +50,18 @@ uint64_t call_again(const RecordedOp& op, std::vector<at::Tensor>& values) {
   take_results(stack, op.results,
                [&](ValueId id, at::Tensor&& tensor) { values[id.index] = std::move(tensor); });
   return history;
+}
+
+}  // namespace
+
+uint64_t call_again(const RecordedOp& op, std::vector<at::Tensor>& values) {
+  return call_under(op.modes, op, values);
+}
+
+void call_in_backward(const RecordedOp& op, std::vector<at::Tensor>& values) {
+  ModeState modes = op.modes;
+  modes.grad_mode = modes.grad_mode && c10::GradMode::is_enabled();
+  call_under(modes, op, values);
 }
 
 }  // namespace foregrad

@@ -14,4 +14,7 @@ namespace foregrad {
 /// arguments, as `RecordedOp::history`.
 uint64_t call_again(const RecordedOp& op, std::vector<at::Tensor>& values);
 
+/// The same for an operator of a backward: it runs with grad mode only if the backward does.
+void call_in_backward(const RecordedOp& op, std::vector<at::Tensor>& values);
+
 }  // namespace foregrad

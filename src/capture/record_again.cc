@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "capture/call_again.h"
+#include "capture/replayed_node.h"
 
 namespace foregrad {
 
@@ -33,7 +34,19 @@ RecordResult record_again(const Recording& recording, RecordRequest request) {
         values[input.value.index] = input.tensor;  // the recorder knows it
       }
     }
-    for (const RecordedOp& op : recording.ops) call_again(op, values);
+    for (const RecordedInput& input : recording.inputs) {
+      if (!input.view_of || !values[input.value.index].is_view()) continue;
+      values[recording.inputs[input.view_of->index].value.index] =
+          base_of(values[input.value.index]);
+    }
+    ReplayedNodes nodes(recording);
+    for (const RecordedOp& op : recording.ops) {
+      if (op.is_call) {
+        call_again(op, values);
+      } else {
+        nodes.do_again(op, values);
+      }
+    }
     std::vector<at::Tensor> outputs;
     for (const RecordedOutput& output : recording.outputs)
       outputs.push_back(output.seen.defined ? values[output.seen.value->index] : at::Tensor());

@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
 #include <unordered_set>
 #include <utility>
 
+#include "capture/custom_nodes.h"
 #include "capture/input_facts.h"
 #include "capture/input_table.h"
 #include "capture/keys.h"
@@ -52,7 +54,9 @@ void refuse_untracked_view(const at::Tensor& tensor, const c10::OperatorHandle& 
 class Recorder {
  public:
   Recorder(const RecordRequest& request, Tracer& tracer)
-      : request_(request), inputs_(tracer, values_) {
+      : request_(request),
+        inputs_(tracer, values_),
+        custom_nodes_(recording_, tracer, values_, inputs_) {
     for (const at::Tensor& tensor : request.declared) inputs_.watch().watch_grad(tensor);
   }
   Recorder(const Recorder&) = delete;
@@ -82,6 +86,7 @@ class Recorder {
   void note_own_flag(const at::Tensor& view);
   void set_flag(ValueId value, bool requires_grad);
   RecordedWrite note_write(const Written& before, const c10::OperatorHandle& op);
+  void note_custom_results();
   void check_outside_changes();
   OutputObservation observe(at::Tensor output, size_t number);
 
@@ -89,6 +94,8 @@ class Recorder {
   Recording recording_;
   ValueTable values_{recording_};
   InputTable inputs_;
+  CustomNodes custom_nodes_;
+  std::vector<ValueId> untracked_;  // results of the operators without grad mode just before
 };
 
 thread_local Recorder* Recorder::current = nullptr;
@@ -108,6 +115,8 @@ at::Tensor Recorder::lift_captured(const at::Tensor& tensor, const c10::Operator
 void Recorder::note_flag(const at::Tensor& tensor) {
   note_own_flag(tensor);
   const at::Tensor root = tensor.is_view() ? base_of(tensor) : tensor;
+  custom_nodes_.note(tensor);
+  if (tensor.is_view()) custom_nodes_.note(root);
   const auto known = values_.find(root);
   if (!known || !root.is_leaf() || values_.requires_grad(*known) == root.requires_grad()) return;
   set_flag(*known, root.requires_grad());
@@ -156,10 +165,12 @@ RecordedWrite Recorder::note_write(const Written& before, const c10::OperatorHan
   if (write.data && tensor._version() == before.version)
     torch::autograd::impl::bump_version(tensor);
   write.version_advance = static_cast<uint32_t>(tensor._version()) - before.version;
+  values_.note_version(value);
   if (!(history_of(before.root) == before.edge)) {
     write.rewritten = values_.number(before.root);
     write.has_history = has_history(before.root);
     values_.note_requires_grad(*write.rewritten, before.root.requires_grad());
+    values_.note_node(*write.rewritten);
   }
   const TensorType now = type_of(tensor);
   const auto* wrapper = functional::unsafeGetFunctionalWrapper(tensor);
@@ -181,7 +192,21 @@ RecordedWrite Recorder::note_write(const Written& before, const c10::OperatorHan
   return write;
 }
 
+/// A custom function's forward runs without grad mode. Its results are noted before an operator
+/// may change the histories that they lead to. Where that one runs without grad mode too, only the
+/// last few are looked at: a forward may be long.
+void Recorder::note_custom_results() {
+  if (untracked_.empty()) return;
+  constexpr size_t kFew = 16;
+  const bool notes_all = c10::GradMode::is_enabled();
+  const size_t first = notes_all ? 0 : untracked_.size() - std::min(untracked_.size(), kFew);
+  for (size_t i = first; i < untracked_.size(); ++i)
+    custom_nodes_.note(at::Tensor(values_.tensors()[untracked_[i].index]));
+  if (notes_all) untracked_.clear();
+}
+
 void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
+  note_custom_results();
   const size_t begin = stack.size() - op.schema().arguments().size();
   RecordedOp recorded{.op = op, .args = {}, .results = {}, .modes = current_modes(), .history = 0};
   recorded.args.reserve(stack.size() - begin);
@@ -244,6 +269,7 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
     if (advance == 0 && !data) continue;
     const ValueId value = values_.number(tensor);
     const ValueId counter = values_.counter_of(tensor);
+    values_.note_version(value);
     if (data) inputs_.note_data(value, functional_storage(tensor.storage()));
     recorded.writes.push_back(
         {.value = value,
@@ -259,6 +285,8 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   for (size_t i = begin; i < stack.size(); ++i) {
     recorded.results.push_back(values_.give(stack[i]));
     gives_tensors |= !std::holds_alternative<c10::IValue>(recorded.results.back());
+    if (!recorded.modes.grad_mode)
+      for_each_value(recorded.results.back(), [&](ValueId value) { untracked_.push_back(value); });
   }
   inputs_.note_views(recorded);
   if (!gives_tensors && !writes && op.schema().returns().empty()) {
@@ -273,8 +301,9 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
 
 void Recorder::check_outside_changes() {
   inputs_.watch().refuse_changes();
+  note_custom_results();
   for (uint32_t i = 0; i < values_.tensors().size(); ++i) {
-    const at::Tensor& tensor = values_.tensors()[i];
+    const at::Tensor tensor = values_.tensors()[i];  // more may come
     note_flag(tensor);
     if (functional::isFunctionalTensor(tensor) &&
         tensor.storage().unsafeGetStorageImpl() != values_.storage(ValueId{i})) {
@@ -319,6 +348,10 @@ OutputObservation Recorder::observe(at::Tensor output, size_t number) {
 
 Recording Recorder::finish(const std::vector<at::Tensor>& outputs) {
   check_outside_changes();
+  {
+    const TracingScope scope(TracingScope::Level::Recording);
+    custom_nodes_.record_backwards();
+  }
   for (size_t i = 0; i < outputs.size(); ++i)
     recording_.outputs.push_back({observe(outputs[i], i)});
   recording_.inputs = inputs_.finish();

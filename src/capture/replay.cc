@@ -17,6 +17,7 @@
 #include "capture/call_again.h"
 #include "capture/history_walk.h"
 #include "capture/keys.h"
+#include "capture/replayed_node.h"
 #include "capture/stand_in.h"
 #include "capture/trace_tensor.h"
 #include "capture/tracer.h"
@@ -52,7 +53,8 @@ class JointReplay {
         cuts_(cuts),
         tracer_(Tracer::Keep::Nodes),
         takes_offsets_(takes_offsets(recording)),
-        bases_(meta.bases.size()) {
+        bases_(meta.bases.size()),
+        custom_nodes_(recording) {
     for (const Effect& effect : meta.effects) {
       if (const auto* join = std::get_if<JoinHistory>(&effect)) joins_.push_back(join);
     }
@@ -177,6 +179,10 @@ class JointReplay {
   }
 
   void replay(const RecordedOp& recorded) {
+    if (!recorded.is_call) {
+      custom_nodes_.do_again(recorded, values_);
+      return;
+    }
     keep_accumulators(recorded);
     if (call_again(recorded, values_) != recorded.history) refuse_other_history(recorded);
     if (view_bases_.empty()) return;
@@ -422,6 +428,7 @@ class JointReplay {
     const std::string_view text = error.what_without_backtrace();
     const auto says = [&](const char* what) { return text.find(what) != std::string_view::npos; };
     if (says("modified by an inplace operation") || says("detached in-place")) return true;
+    if (says("backward through the graph a second time")) return true;
     return says("returned an invalid gradient") &&
            std::ranges::any_of(recording_.inputs, [](const RecordedInput& input) {
              return input.seen.storage_changed && !input.seen.is_view;
@@ -482,13 +489,14 @@ class JointReplay {
     };
     for (uint32_t i = 0; i < recording_.inputs.size(); ++i) {
       const RecordedInput& input = recording_.inputs[i];
-      const bool is_saved_itself =
-          input.seen.version_advance == 0 && !input.memory && !input.view_of;
+      const bool is_saved_itself = input.seen.version_advance == 0 && !input.memory &&
+                                   !input.view_of && !meta_.inputs[i].is_checked;
       if (!is_saved_itself) add(Slot{i}, values_[input.value.index]);
     }
     for (const BaseInfo& base : meta_.bases) {
       const at::Tensor& tensor = values_[base.value.index];
-      if (tensor.defined() && tensor._version() > 0) add(base.slot, tensor);
+      if (tensor.defined() && (tensor._version() > 0 || !recording_.nodes.empty()))
+        add(base.slot, tensor);
     }
     if (candidates.empty() || !reads(candidates, gradients)) return;
     for (const Candidate& candidate : candidates) {
@@ -521,8 +529,9 @@ class JointReplay {
   const GradientCuts& cuts_;
   Tracer tracer_;
   bool takes_offsets_;
-  std::vector<MemoryView> bases_;          // by BaseIndex: where it was made
-  std::vector<at::Tensor> values_;         // by the recording's values
+  std::vector<MemoryView> bases_;   // by BaseIndex: where it was made
+  std::vector<at::Tensor> values_;  // by the recording's values
+  ReplayedNodes custom_nodes_;
   std::vector<const JoinHistory*> joins_;  // in order
   size_t next_join_ = 0;
   std::vector<std::pair<Differentiable, History>> joined_;

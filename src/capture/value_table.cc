@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
+
 #include "capture/trace_tensor.h"
 #include "graph/refusal.h"
 
@@ -26,10 +28,13 @@ ValueId ValueTable::number(const at::Tensor& tensor) {
   storages_.push_back(tensor.storage().unsafeGetStorageImpl());
   requires_grad_.push_back(tensor.requires_grad());
   own_flags_.push_back(foregrad::has_own_flag(tensor));
+  nodes_.push_back(node_of(tensor));
   recording_.starts_with_history.push_back(!tensor.is_view() && tensor.requires_grad() &&
                                            !tensor.is_leaf());
   const auto [counter, is_new_counter] =
       by_counter_.try_emplace(version_counter_identity(tensor), value);
+  counters_.push_back(counter->second);
+  versions_.push_back(static_cast<uint32_t>(tensor._version()));
   if (!is_new_counter) recording_.counters.emplace(value, counter->second);
   if (tensor.is_view()) recording_.view_bases.emplace(value, number(base_of(tensor)));
   if (is_new_counter && tensor._version() > 0)
@@ -47,16 +52,55 @@ ValueId ValueTable::counter_of(const at::Tensor& tensor) const {
   return by_counter_.at(version_counter_identity(tensor));
 }
 
+std::optional<ValueId> ValueTable::find_again(const at::Tensor& tensor) const {
+  if (const auto value = find(tensor)) return value;
+  const auto* traced = traced_inside(tensor);
+  if (!traced) return std::nullopt;
+  const auto found = by_traced_value_.find(traced->value().index);
+  return found == by_traced_value_.end() ? std::nullopt : std::optional(found->second);
+}
+
+ValueTable::NodeKey ValueTable::node_of(const at::Tensor& tensor) {
+  const auto* meta = torch::autograd::impl::get_autograd_meta(tensor);
+  return meta ? NodeKey{meta->grad_fn_.get(), meta->output_nr_} : NodeKey();
+}
+
+bool ValueTable::has_other_node(ValueId value) const {
+  const at::Tensor& tensor = tensors_[value.index];
+  if (tensor.is_view()) {
+    using torch::autograd::CreationMeta;
+    const auto creation =
+        torch::autograd::impl::get_view_autograd_meta(tensor)->get_creation_meta();
+    const bool is_one_of_several =
+        creation == CreationMeta::MULTI_OUTPUT_NODE && !nodes_[value.index].node;
+    if (creation != CreationMeta::IN_CUSTOM_FUNCTION && !is_one_of_several) return false;
+  }
+  return node_of(tensor) != nodes_[value.index];
+}
+
+void ValueTable::note_node(ValueId value) { nodes_[value.index] = node_of(tensors_[value.index]); }
+
+uint32_t ValueTable::unnoted_advance(ValueId value) const {
+  return static_cast<uint32_t>(tensors_[value.index]._version()) -
+         versions_[counters_[value.index].index];
+}
+
+void ValueTable::note_version(ValueId value) {
+  versions_[counters_[value.index].index] = static_cast<uint32_t>(tensors_[value.index]._version());
+}
+
+std::optional<ValueId> ValueTable::find_by_node(const torch::autograd::Edge& edge) const {
+  const auto found = std::ranges::find(nodes_, NodeKey{edge.function.get(), edge.input_nr});
+  if (found == nodes_.end()) return std::nullopt;
+  return ValueId{static_cast<uint32_t>(found - nodes_.begin())};
+}
+
 void ValueTable::note_storage(ValueId value) {
   storages_[value.index] = tensors_[value.index].storage().unsafeGetStorageImpl();
 }
 
 ValueId ValueTable::value_of(const at::Tensor& tensor, const c10::OperatorHandle& op) const {
-  if (const auto value = find(tensor)) return *value;
-  if (const auto* traced = traced_inside(tensor)) {
-    auto found = by_traced_value_.find(traced->value().index);
-    if (found != by_traced_value_.end()) return found->second;
-  }
+  if (const auto value = find_again(tensor)) return *value;
   throw Refusal(
       fmt::format("`{}`: a tensor `{}` was made in a way that tracing does not see. Expected "
                   "tensors made by operators.",

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <torch/csrc/autograd/edge.h>
 
 #include <optional>
 #include <unordered_map>
@@ -26,6 +27,8 @@ class ValueTable {
   /// Returns the tensor's value, a new one if it has none yet.
   ValueId number(const at::Tensor& tensor);
   std::optional<ValueId> find(const at::Tensor& tensor) const;
+  /// The same for a tensor that may be a new object for one that autograd saved.
+  std::optional<ValueId> find_again(const at::Tensor& tensor) const;
   /// Returns the first value that shares the tensor's version counter.
   ValueId counter_of(const at::Tensor& tensor) const;
 
@@ -41,11 +44,28 @@ class ValueTable {
   void note_requires_grad(ValueId value, bool flag) { requires_grad_[value.index] = flag; }
   bool has_own_flag(ValueId value) const { return own_flags_[value.index]; }
   void note_own_flag(ValueId value) { own_flags_[value.index] = true; }
+  /// Whether its history is another one than was last noted. That of a view changes by itself, but
+  /// for one that a custom function gave.
+  bool has_other_node(ValueId value) const;
+  void note_node(ValueId value);
+  /// By how much its version has advanced since that was last noted.
+  uint32_t unnoted_advance(ValueId value) const;
+  void note_version(ValueId value);
+  /// Returns the value whose noted history begins at the edge.
+  std::optional<ValueId> find_by_node(const torch::autograd::Edge& edge) const;
   /// The storage that operators left it in.
   const c10::StorageImpl* storage(ValueId value) const { return storages_[value.index]; }
   void note_storage(ValueId value);
 
  private:
+  /// An edge without a hold on its node.
+  struct NodeKey {
+    const torch::autograd::Node* node = nullptr;
+    uint32_t result = 0;
+    bool operator==(const NodeKey&) const = default;
+  };
+  static NodeKey node_of(const at::Tensor& tensor);
+
   ValueId value_of(const at::Tensor& tensor, const c10::OperatorHandle& op) const;
 
   Recording& recording_;
@@ -53,6 +73,9 @@ class ValueTable {
   std::vector<at::Tensor> tensors_;
   std::vector<bool> requires_grad_;
   std::vector<bool> own_flags_;
+  std::vector<NodeKey> nodes_;
+  std::vector<ValueId> counters_;
+  std::vector<uint32_t> versions_;  // by counter
   std::vector<const c10::StorageImpl*> storages_;
   std::unordered_map<const c10::TensorImpl*, ValueId> by_identity_;
   std::unordered_map<uint32_t, ValueId> by_traced_value_;

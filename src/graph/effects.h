@@ -49,6 +49,8 @@ struct JoinHistory {
   Slot slot;
   Differentiable as;
   uint32_t after_op = 0;  // of the recording: the history that the operator left is meant
+  /// libtorch's, if it is a view with a history of its own: what a custom function gives.
+  uint8_t creation_meta = 0;
   bool operator==(const JoinHistory&) const = default;
 };
 

@@ -39,6 +39,9 @@ struct InputInfo {
   uint32_t storage_before = 0;          // equal for inputs that share it
   uint32_t storage_after = 0;           // counts on with the outputs'
   std::optional<int64_t> resized_to{};  // bytes of the storage that it lay in, if changed
+  /// A custom function's backward throws if it was written since, whether its gradients need it or
+  /// not.
+  bool is_checked = false;
   /// Of a base or memory: the inputs whose elements were written. None, though data is mutated: any
   /// element may have been.
   std::vector<InputIndex> written_parts{};

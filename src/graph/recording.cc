@@ -11,8 +11,28 @@ namespace foregrad {
 namespace {
 
 bool ops_equal(const RecordedOp& left, const RecordedOp& right) {
-  return left.op == right.op && left.modes == right.modes &&
-         operands_equal(left.args, right.args) && operands_equal(left.results, right.results);
+  return left.op == right.op && left.modes == right.modes && left.is_call == right.is_call &&
+         left.attaches == right.attaches && operands_equal(left.args, right.args) &&
+         operands_equal(left.results, right.results);
+}
+
+using BackwardEntry = std::map<uint32_t, RecordedBackward>::value_type;
+
+bool backwards_equal(const BackwardEntry& left, const BackwardEntry& right) {
+  return left.first == right.first && left.second.gradients == right.second.gradients &&
+         !left.second.error == !right.second.error &&
+         std::ranges::equal(left.second.ops, right.second.ops, ops_equal);
+}
+
+bool saved_equal(const RecordedNode::SavedTensor& left, const RecordedNode::SavedTensor& right) {
+  return left.value == right.value && left.is_checked == right.is_checked;
+}
+
+bool nodes_equal(const Recording& left, const Recording& right, NodeResult place) {
+  const RecordedNode& own = *left.nodes[place.node];
+  const RecordedNode& other = *right.nodes[place.node];
+  return own.inputs == other.inputs && std::ranges::equal(own.saved, other.saved, saved_equal) &&
+         std::ranges::equal(own.backwards, other.backwards, backwards_equal);
 }
 
 /// Where a tensor lies in its storage is the guards' matter.
@@ -74,7 +94,10 @@ void fold_history(uint64_t& history, const at::Tensor& tensor) {
 std::optional<size_t> first_difference(const Recording& left, const Recording& right) {
   const size_t common = std::min(left.ops.size(), right.ops.size());
   size_t place = 0;
-  while (place < common && ops_equal(left.ops[place], right.ops[place])) ++place;
+  const auto agree = [&](const RecordedOp& own, const RecordedOp& other) {
+    return ops_equal(own, other) && (!own.attaches || nodes_equal(left, right, *own.attaches));
+  };
+  while (place < common && agree(left.ops[place], right.ops[place])) ++place;
   const bool ops_differ = place < std::max(left.ops.size(), right.ops.size());
   const auto input_use = first_use_of_different_input(left, right);
   if (input_use) return ops_differ ? std::min(place, *input_use) : *input_use;

@@ -6,7 +6,9 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/AutogradState.h>
 
+#include <exception>
 #include <map>
+#include <memory>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -36,6 +38,15 @@ struct RecordedWrite {
   bool storage = false;  // it gave the tensor another storage, or resized it
 };
 
+/// A result of an autograd node.
+struct NodeResult {
+  uint32_t node = 0;  // in `Recording::nodes`
+  uint32_t result = 0;
+  uint8_t creation_meta = 0;  // libtorch's, if the tensor is a view
+  bool is_written = false;    // the tensor is one that the function was given, and wrote
+  bool operator==(const NodeResult&) const = default;
+};
+
 /// One operator call. Its operands number the values of the recording.
 struct RecordedOp {
   c10::OperatorHandle op;
@@ -46,11 +57,43 @@ struct RecordedOp {
   /// `fold_history`.
   uint64_t history = 0;
   std::vector<RecordedWrite> writes{};
+  /// If not, the function itself did something to the only result: it advanced its version, or made
+  /// it the result of an autograd node.
+  bool is_call = true;
+  std::optional<NodeResult> attaches = std::nullopt;
 };
 
 /// Folds what autograd knows of one more tensor into `history`: exact for the last 32 tensors,
 /// which is enough to notice that a replay went another way.
 void fold_history(uint64_t& history, const at::Tensor& tensor);
+
+/// What the backward of an autograd node does with one set of tangents. It numbers its values by
+/// itself: those that the node saved, the tangents that are defined, then what its operators give.
+struct RecordedBackward {
+  uint32_t value_count = 0;
+  std::vector<RecordedOp> ops;
+  std::vector<std::optional<ValueId>> gradients;  // by input of the node
+  std::exception_ptr error;                       // what it throws instead
+};
+
+/// An autograd node that the function attached to tensors itself, as a custom
+/// `autograd::Function` does.
+struct RecordedNode {
+  struct Result {
+    at::ScalarType dtype = at::kFloat;
+    c10::DimVector sizes;
+  };
+  struct SavedTensor {
+    ValueId value;
+    std::optional<uint32_t> result;  // which one of the node it is
+    bool is_checked = false;         // backward throws if it was written since
+  };
+  std::vector<std::optional<ValueId>> inputs;  // where their histories lead
+  std::vector<std::optional<Result>> results;  // those that are differentiable
+  std::vector<SavedTensor> saved;
+  /// By the set of tangents that are defined: bit i says whether result i has one.
+  std::map<uint32_t, RecordedBackward> backwards;
+};
 
 /// What was seen of an input after the run.
 struct InputObservation {
@@ -107,6 +150,7 @@ struct Recording {
   /// memories.
   std::vector<RecordedInput> inputs;
   std::vector<RecordedOp> ops;
+  std::vector<std::shared_ptr<const RecordedNode>> nodes{};
   std::vector<RecordedOutput> outputs;
   at::ScalarType default_dtype = at::kFloat;
   /// Views, as autograd knows, and their bases. A base that no operator gave is one that an

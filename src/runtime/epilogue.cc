@@ -57,7 +57,13 @@ class Effects {
     const at::Tensor& tensor = slots_[join.slot.index];
     const c10::intrusive_ptr<torch::autograd::Node> node = node_(join.as);
     const uint32_t number = node->add_input_metadata(tensor);
-    torch::autograd::impl::rebase_history(tensor, {node, number});
+    if (join.creation_meta == 0) {
+      torch::autograd::impl::rebase_history(tensor, {node, number});
+    } else {
+      torch::autograd::impl::set_gradient_edge(tensor, {node, number});
+      torch::autograd::impl::get_view_autograd_meta(tensor)->set_creation_meta(
+          static_cast<torch::autograd::CreationMeta>(join.creation_meta));
+    }
   }
 
  private:

@@ -138,7 +138,8 @@ void Specialisation::save(size_t part, const c10::intrusive_ptr<BackwardNode>& n
   for (const InputIndex input : parts_.kept_weakly) node->keep_weakly(slots[input.index]);
   for (uint32_t i = 0; i < meta.inputs.size(); ++i) {
     const InputInfo& info = meta.inputs[i];
-    if (info.version_advance > 0 || !info.is_graph_input()) node->note_version({i}, slots[i]);
+    if (info.version_advance > 0 || !info.is_graph_input() || info.is_checked)
+      node->note_version({i}, slots[i]);
   }
   for (const BaseInfo& base : meta.bases) {
     if (slots[base.slot.index].defined()) node->note_version(base.slot, slots[base.slot.index]);

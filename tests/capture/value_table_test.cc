@@ -1,6 +1,7 @@
 #include "capture/value_table.h"
 
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/functions/basic_ops.h>
 #include <torch/torch.h>
 
 #include "capture/keys.h"
@@ -35,6 +36,24 @@ TEST_F(ValueTableTest, NumbersTensorsByIdentity) {
   EXPECT_EQ(recording_.value_count, 2U);
   EXPECT_EQ(recording_.starts_with_history, (std::vector<bool>{false, true}));
   EXPECT_TRUE(values_.requires_grad(ValueId{1}));
+}
+
+TEST_F(ValueTableTest, TellsWhatHappenedWithoutAnOperator) {
+  const at::Tensor tensor = stand_in();
+  const ValueId value = values_.number(tensor);
+  EXPECT_EQ(values_.unnoted_advance(value), 0U);
+  torch::autograd::impl::bump_version(tensor);
+  EXPECT_EQ(values_.unnoted_advance(value), 1U);
+  values_.note_version(value);
+  EXPECT_EQ(values_.unnoted_advance(value), 0U);
+  EXPECT_FALSE(values_.has_other_node(value));
+  const auto node = c10::make_intrusive<torch::autograd::Error>("never run");
+  torch::autograd::impl::set_gradient_edge(at::Tensor(tensor), {node, 0});
+  EXPECT_TRUE(values_.has_other_node(value));
+  EXPECT_EQ(values_.find_by_node({node, 0}), std::nullopt);
+  values_.note_node(value);
+  EXPECT_FALSE(values_.has_other_node(value));
+  EXPECT_EQ(values_.find_by_node({node, 0}), value);
 }
 
 TEST_F(ValueTableTest, NotesBasesOfViewsAndSharedCounters) {

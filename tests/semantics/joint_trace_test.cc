@@ -148,25 +148,6 @@ TEST(JointTrace, AGradientWithRespectToACapturedParameter) {
       {leaf({3})});
 }
 
-struct Reversed : torch::autograd::Function<Reversed> {
-  static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& x) {
-    return x.clone();
-  }
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext*,
-                                                 torch::autograd::variable_list grads) {
-    return {-grads[0]};
-  }
-};
-
-TEST(JointTrace, ACustomFunctionIsRefusedEvenWhereTheOutputRequiresGradAnyway) {
-  EXPECT_THROW(
-      trace([](const Tensors& in) -> Tensors { return {Reversed::apply(in[0])}; }, {leaf({3})}),
-      Refusal);
-  EXPECT_THROW(trace([](const Tensors& in) -> Tensors { return {Reversed::apply(in[0]) * in[0]}; },
-                     {leaf({3})}),
-               Refusal);
-}
-
 TEST(JointTrace, AWrittenBufferComesBackAsAnOutput) {
   auto buffer = at::ones({3});
   auto traced = trace(

@@ -1,0 +1,51 @@
+// The autograd node of a replay that stands for one that the function attached itself.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/csrc/autograd/node.h>
+#include <torch/csrc/autograd/saved_variable.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/recording.h"
+
+namespace foregrad {
+
+/// Calls again what the recorded backward called, for the tangents that it gets.
+class ReplayedNode final : public torch::autograd::Node {
+ public:
+  /// `values`: of the replay, numbered as the recording's.
+  ReplayedNode(std::shared_ptr<const RecordedNode> recorded, const std::vector<at::Tensor>& values);
+
+  /// Makes the tensor the node's result.
+  void give(at::Tensor tensor, const NodeResult& result);
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& tangents) override;
+  std::string name() const override { return "ForegradCustomFunction"; }
+
+ private:
+  void save(size_t entry, const at::Tensor& tensor);
+  at::Tensor unpack(size_t entry);
+
+  std::shared_ptr<const RecordedNode> recorded_;
+  // Entry by entry as recorded.
+  std::vector<torch::autograd::SavedVariable> checked_;  // and results: they would hold the node
+  std::vector<at::Tensor> unchecked_;
+};
+
+/// The nodes of one replay.
+class ReplayedNodes {
+ public:
+  explicit ReplayedNodes(const Recording& recording)
+      : recording_(recording), nodes_(recording.nodes.size()) {}
+
+  /// Does what the function did to a value without an operator call.
+  void do_again(const RecordedOp& op, const std::vector<at::Tensor>& values);
+
+ private:
+  const Recording& recording_;
+  std::vector<c10::intrusive_ptr<ReplayedNode>> nodes_;  // once a tensor is a result of it
+};
+
+}  // namespace foregrad
