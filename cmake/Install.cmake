@@ -18,6 +18,8 @@ install(EXPORT ForegradTargets NAMESPACE Foregrad:: DESTINATION "${_foregrad_pac
 if(EXISTS "${PROJECT_SOURCE_DIR}/include/foregrad")
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/foregrad" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
     FILES_MATCHING PATTERN "*.h")
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/src/graph" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/foregrad/ir"
+    FILES_MATCHING PATTERN "*.h")
 endif()
 
 configure_package_config_file(

@@ -17,7 +17,9 @@ set_target_properties(foregrad PROPERTIES
   VERSION ${PROJECT_VERSION}
   SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 target_include_directories(foregrad PUBLIC
-  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+  # Graphs, for authors of backends (foregrad/aot.h): `#include "graph/graph.h"`.
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/foregrad/ir>)
 target_compile_features(foregrad PUBLIC cxx_std_20)
 target_link_libraries(foregrad PUBLIC Foregrad::Torch PRIVATE foregrad_logging)
 

@@ -5,8 +5,8 @@
     behaviours.py --check [ROOT]   says whether the page is as it would be written
 
 Each `TEST(Behaviours, B001_Name)` has a comment above it that says the behaviour in a sentence. How it
-ends is what the test's body calls: `expect_as_eager`, `expect_refused` with a part of the message, or a
-function of the same file that calls one of them. A file's first comment is the heading of its rows.
+ends is what the test's body calls: `expect_as_eager`, `expect_refused` or `expect_error` with a part of the
+message, a function of the same file that calls one of them, or only `EXPECT_…`. A file's first comment is the heading of its rows.
 """
 
 import pathlib
@@ -20,7 +20,8 @@ HEAD = """# Behaviours
 What a compiled call does where arguments are written, share memory or change their shape, and where results do. *As
 eager* means: everything a caller can see is as after the eager call (values bit for bit, layout, flags, versions, which
 tensors are one object or share a storage, gradients, errors, the generator's place), and no call ran eagerly. *Refused*
-means: the call runs eagerly, or throws under `Policy::Refuse`, with a message that contains the words.
+means: the call runs eagerly, or throws under `Policy::Refuse`, with a message that contains the words. *As said* means:
+the test holds what the row says by itself.
 
 Written by `scripts/behaviours.py` from `tests/behaviours/`, one test or more a row; do not edit by hand.
 """
@@ -29,6 +30,7 @@ TEST = re.compile(r"((?:^//[^\n]*\n)*)^TEST\(Behaviours, (B\d{3})_(\w+)\) \{\n(.
 FUNCTION = re.compile(r"^\w[\w:<>&* ]* (\w+)\([^;{}]*\) \{\n(.*?)^\}$", re.MULTILINE | re.DOTALL)
 REFUSED = re.compile(r"\bexpect_refused\(")
 MESSAGE = re.compile(r'[(,]\s*"((?:[^"\\]|\\.)*)"\s*[,)]')
+ERRORS = re.compile(r"\bexpect_error\(")
 ERROR = re.compile(r'HasSubstr\("((?:[^"\\]|\\.)*)"\)')
 
 
@@ -58,17 +60,23 @@ def called_text(body, start):
 
 
 def end_of(path, name, body, as_eager):
-    messages = []
-    for match in REFUSED.finditer(body):
-        found = MESSAGE.findall(called_text(body, match.end() - 1))
-        if not found:
-            fail(path, f"`{name}`: expected a part of the message in `expect_refused`, got none")
-        if found[-1] not in messages:
-            messages.append(found[-1])
+    def messages_of(calls):
+        messages = []
+        for match in calls.finditer(body):
+            found = MESSAGE.findall(called_text(body, match.end() - 1))
+            if not found:
+                fail(path, f"`{name}`: expected a part of the message in `{match[0]}…)`, got none")
+            if found[-1] not in messages:
+                messages.append(found[-1])
+        return messages
+
     ends = ["as eager"] if re.search(rf"\b({'|'.join(sorted(as_eager))})\(", body) else []
-    ends += [f"refused: “{message}”" for message in messages]
+    ends += [f"refused: “{message}”" for message in messages_of(REFUSED)]
+    ends += [f"an error: “{message}”" for message in messages_of(ERRORS)]
     if not ends and "EXPECT_THROW" in body:
         ends = [f"an error: “{message}”" for message in ERROR.findall(body)[:1]]
+    if not ends and re.search(r"\bEXPECT_(EQ|TRUE)\(", body):
+        ends = ["as said"]
     if not ends:
         fail(path, f"`{name}`: expected `expect_as_eager` or `expect_refused`, got neither")
     return "; ".join(ends)

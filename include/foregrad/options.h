@@ -36,6 +36,8 @@ class ModuleRef {
   std::shared_ptr<torch::nn::Module> module_;
 };
 
+struct Backend;
+
 struct CompileOptions {
   /// Modules that the function uses: their parameters and buffers become inputs, their `training`
   /// flags are guarded.
@@ -46,6 +48,8 @@ struct CompileOptions {
   Policy policy = Policy::Eager;
   /// How many specialisations are kept; the least recently used goes first.
   std::size_t max_specialisations = 64;
+  /// Compilers of one's own, and what else may be put in place of Foregrad's: `foregrad/aot.h`.
+  std::shared_ptr<const Backend> backend{};
 };
 
 }  // namespace foregrad

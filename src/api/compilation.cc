@@ -12,6 +12,7 @@
 #include "analysis/history_stages.h"
 #include "analysis/liveness.h"
 #include "analysis/views_and_mutations.h"
+#include "api/backend.h"
 #include "api/derivatives.h"
 #include "capture/input_facts.h"
 #include "capture/record_again.h"
@@ -153,7 +154,8 @@ class NodeBuilder {
              .saved = {},
              .recoverable = {},
              .unchanged = {},
-             .differentiated = {}};
+             .differentiated = {},
+             .backend = made.backend};
   }
 
   /// Chooses what the node saves. `joint`: the trace of its gradients; `passes`: those over it.
@@ -166,7 +168,8 @@ class NodeBuilder {
     Graph graph = run_passes(passes, std::move(joint.graph), records);
     node_.types = tangent_types(graph);
     node_.differentiated = differentiated_inputs(graph, is_erroneous_);
-    node_.saved = is_erroneous_ ? choose_saved_for_each(node_) : choose_saved_values(graph);
+    node_.saved = is_erroneous_ ? choose_saved_for_each(node_)
+                                : detail::choose_saved(graph, node_.backend.get());
     return graph;
   }
 
@@ -181,8 +184,11 @@ class NodeBuilder {
   NodeParts finish(const Graph& joint, const Graph& backward, const SavedValues& saved,
                    const std::vector<InputIndex>& kept_weakly) {
     std::optional<Backward> traced;
-    if (!node_.tangents.empty() && !is_erroneous_) {
-      traced = make_backward(backward, node_.differentiated);
+    const Backend* backend = node_.backend.get();
+    const bool is_lazy = backend && backend->backward && backend->has_lazy_backward;
+    if (!node_.tangents.empty() && !is_erroneous_ && !is_lazy) {
+      traced =
+          make_backward(backward, node_.differentiated, compiler_for(GraphUse::Backward, backend));
       traced->unchanged = std::move(unchanged_);
     }
     for (const GraphInput& input : joint.inputs) {
@@ -205,6 +211,11 @@ class NodeBuilder {
   std::vector<Slot> unchanged_;
   bool is_erroneous_ = false;
 };
+
+bool is_written_as_a_whole(const InputInfo& info) {
+  return info.is_written_back() && info.written_parts.empty() && !info.metadata_mutated &&
+         !info.storage_changed && info.type.is_dense_and_non_overlapping();
+}
 
 void build(Compilation& made, Stages& stages) {
   std::vector<PassRecord> passes;
@@ -249,16 +260,27 @@ void build(Compilation& made, Stages& stages) {
   for (size_t i = 0; i < nodes.size(); ++i)
     made.backwards.push_back(cut_backward(joint_of(i), nodes[i].saved()));
   stages.end("partition");
-  made.forward = run_passes(final_passes(), std::move(made.forward), passes);
+  const bool is_inference = made.meta.tangents().empty();
+  const GraphCompiler& compiler =
+      compiler_for(is_inference ? GraphUse::Inference : GraphUse::Forward, made.backend.get());
+  made.forward = run_passes(passes_before(compiler), std::move(made.forward), passes);
+  if (is_inference && made.backend && made.backend->keeps_mutations) {
+    made.forward = keep_mutations(std::move(made.forward), [&](InputIndex input) {
+      return is_written_as_a_whole(made.meta.inputs[input.index]);
+    });
+  }
   std::vector<NodeParts> parts;
   for (size_t i = 0; i < nodes.size(); ++i) {
-    made.backwards[i] = run_passes(final_passes(), std::move(made.backwards[i]), passes);
+    made.backwards[i] =
+        run_passes(passes_before(compiler_for(GraphUse::Backward, made.backend.get())),
+                   std::move(made.backwards[i]), passes);
     parts.push_back(nodes[i].finish(joint_of(i), made.backwards[i], saved, kept_weakly));
   }
   stages.end("final passes");
   SpecialisationParts runtime{
       .meta = made.meta,
       .forward = made.forward,
+      .run_forward = compile_graph(compiler, made.forward),
       .lifted = made.lifted,
       .draws_random = std::ranges::any_of(made.joint.nodes,
                                           [](const Node& node) { return is_random(node.op); }),
@@ -354,7 +376,8 @@ bool lies_alone(const Recording& recording) {
       recording.inputs, [](const RecordedInput& input) { return input.view_of || input.memory; });
 }
 
-/// Records the function's operators again until the inputs lie as plainly as their writes allow.
+}  // namespace
+
 std::shared_ptr<const Recording> settle(std::shared_ptr<const Recording> recording,
                                         const Leaves& leaves) {
   constexpr int kMostRounds = 5;
@@ -378,6 +401,8 @@ std::shared_ptr<const Recording> settle(std::shared_ptr<const Recording> recordi
       "no arrangement of the inputs in memory agrees with what the function does to them");
 }
 
+namespace {
+
 Guards::Offsets guarded_offsets(const Recording& recording) {
   if (takes_offsets(recording)) return Guards::Offsets::All;
   return needs_alignment(recording) ? Guards::Offsets::Alignment : Guards::Offsets::None;
@@ -392,9 +417,13 @@ std::shared_ptr<Compilation> compile_call(const Leaves& leaves, BoundFunction& f
   auto made = std::make_shared<Compilation>();
   made->modules = guard_modules(options);
   made->plain = leaves.plain;
+  made->backend = options.backend;
   Recorded recorded = record_call(leaves, function, options, on_undeclared);
   made->prototype = std::move(recorded.prototype);
   made->last_resort_shapes = std::move(recorded.last_resort_shapes);
+  if (options.backend && !options.backend->decompositions.empty()) {
+    recorded.recording.decompositions = {options.backend, &options.backend->decompositions};
+  }
   stages.end("record");
   made->first_recording = std::make_shared<const Recording>(std::move(recorded.recording));
   made->recording = settle(made->first_recording, leaves);

@@ -32,6 +32,7 @@ struct Compilation {
   std::vector<ModuleGuard> modules;
   c10::SmallVector<PlainLeaf, 8> plain;
   std::unique_ptr<Guards> guards;
+  std::shared_ptr<const Backend> backend;  // null: none
   std::shared_ptr<Specialisation> specialisation;
   std::shared_ptr<const void> prototype;
   std::string refusal;  // why calls like this one can't be compiled; empty if they are
@@ -61,6 +62,11 @@ struct Recorded {
 };
 Recorded record_call(const Leaves& leaves, BoundFunction& function, const CompileOptions& options,
                      const OnUndeclared& on_undeclared);
+
+/// Records the function's operators again until the inputs lie as plainly as their writes allow.
+/// Throws `Refusal` if they never do.
+std::shared_ptr<const Recording> settle(std::shared_ptr<const Recording> recording,
+                                        const Leaves& leaves);
 
 /// Compiles: records, analyses, traces the joint graph, runs the passes, partitions. Throws
 /// `Refusal` for what can't be compiled, and what the user's function throws.

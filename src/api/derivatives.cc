@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analysis/liveness.h"
+#include "api/backend.h"
 #include "passes/pipeline.h"
 
 namespace foregrad::detail {
@@ -50,23 +51,31 @@ Graph after(std::span<const Pass> passes, Graph graph) {
   return run_passes(passes, std::move(graph), unused);
 }
 
+const GraphCompiler& compiler_of(const Derivatives& node) {
+  return compiler_for(GraphUse::Backward, node.backend.get());
+}
+
+std::span<const Pass> higher_passes(const Derivatives& node) {
+  return compiler_of(node) ? functional_final_passes() : higher_final_passes();
+}
+
 Graph backward_graph(const Derivatives& node, Graph joint) {
   if (node.earlier.empty()) {
     const Graph graph = after(masked_joint_passes(), std::move(joint));
-    return after(final_passes(), cut_backward(graph, node.saved));
+    return after(passes_before(compiler_of(node)), cut_backward(graph, node.saved));
   }
   const Graph graph = after(higher_joint_passes(), std::move(joint));
-  return after(higher_final_passes(), cut_last_gradients(graph, node.saved));
+  return after(higher_passes(node), cut_last_gradients(graph, node.saved));
 }
 
 /// Compiles the backward of a node for any layout of its tangents.
 Backward compile_backward(const Derivatives& node, const TangentLayout& layout) {
   JointTrace joint = trace(node, node.earlier + round_of(node.tangents, layout));
   if (joint.gradient_error) {
-    return {.plan = Plan(Graph()), .saved = {}, .tangents = {}, .error = joint.gradient_error};
+    return {.run = {}, .saved = {}, .tangents = {}, .error = joint.gradient_error};
   }
-  Backward backward =
-      make_backward(backward_graph(node, std::move(joint.graph)), node.differentiated);
+  Backward backward = make_backward(backward_graph(node, std::move(joint.graph)),
+                                    node.differentiated, compiler_of(node));
   backward.unchanged = node.earlier.empty() ? joint.read_by_backward : node.unchanged;
   return backward;
 }
@@ -111,12 +120,13 @@ class DifferentiableCompiler {
                      .unchanged = node_.earlier.empty()
                                       ? trace(node_, {rounds_.front()}).read_by_backward
                                       : node_.unchanged,
-                     .differentiated = {}};
+                     .differentiated = {},
+                     .backend = node_.backend};
     next.saved = is_erroneous ? choose_saved_for_each(next) : choose_saved_values(joint_);
-    const Graph gradients = after(higher_final_passes(), cut(next.saved));
+    const Graph gradients = after(higher_passes(node_), cut(next.saved));
 
     DifferentiableBackward made;
-    made.backward = make_backward(gradients, node_.differentiated);
+    made.backward = make_backward(gradients, node_.differentiated, compiler_of(node_));
     made.backward.unchanged = next.unchanged;
     choose_differentiable(gradients, next, made);
     find_saved(gradients, made);
@@ -244,7 +254,8 @@ SavedValues choose_saved_for_each(const Derivatives& derivatives) {
   return {saved.begin(), saved.end()};
 }
 
-Backward make_backward(Graph graph, const std::vector<InputIndex>& differentiated) {
+Backward make_backward(Graph graph, const std::vector<InputIndex>& differentiated,
+                       const GraphCompiler& compiler) {
   std::vector<bool> is_read(graph.values.size());
   for (const Node& node : graph.nodes)
     for_each_read(node, [&](ValueId value) { is_read[value.index] = true; });
@@ -270,7 +281,9 @@ Backward make_backward(Graph graph, const std::vector<InputIndex>& differentiate
     inputs.push_back(input);
   }
   graph.inputs = std::move(inputs);
-  return {.plan = Plan(graph), .saved = std::move(saved), .tangents = std::move(tangents)};
+  return {.run = compile_graph(compiler, graph),
+          .saved = std::move(saved),
+          .tangents = std::move(tangents)};
 }
 
 std::shared_ptr<BackwardSource> make_backwards(Derivatives derivatives,

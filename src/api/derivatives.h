@@ -25,6 +25,7 @@ struct Derivatives {
   SavedValues recoverable;                 // primals that it does not save, but may still find
   std::vector<Slot> unchanged;             // what the first gradients read as it was after the call
   std::vector<InputIndex> differentiated;  // where the node's edges lead
+  std::shared_ptr<const Backend> backend{};  // null: none
 };
 
 /// The types of a joint graph's tangents.
@@ -38,7 +39,8 @@ SavedValues choose_saved_for_each(const Derivatives& derivatives);
 
 /// Makes a backward of its graph: without the saved values that it doesn't read, and the gradients
 /// that nobody gets.
-Backward make_backward(Graph graph, const std::vector<InputIndex>& differentiated);
+Backward make_backward(Graph graph, const std::vector<InputIndex>& differentiated,
+                       const GraphCompiler& compiler);
 
 /// `traced`: the backward for all tangents as they were traced, if it is there already.
 std::shared_ptr<BackwardSource> make_backwards(Derivatives derivatives,

@@ -53,6 +53,7 @@ RecordResult record_again(const Recording& recording, RecordRequest request) {
     return outputs;
   };
   RecordResult result = record(request);
+  result.recording.decompositions = recording.decompositions;
   // An argument that the function also captured arrives as a stand-in here.
   for (size_t i = 0; i < recording.inputs.size(); ++i) {
     const bool is_known = std::holds_alternative<UserInput>(recording.inputs[i].role) ||

@@ -1,7 +1,7 @@
 // The front key takes a fallback: one kernel for all operators. The trace key needs a kernel for
-// each operator that has no CompositeImplicitAutograd kernel, since a bare fallback loses to
-// CompositeExplicitAutograd kernels; composites are taken apart above it. About 2,400 operators,
-// some milliseconds once.
+// each operator that reaches it, since a bare fallback loses to CompositeExplicitAutograd kernels.
+// Composites are taken apart above it, but for those that have a kernel for the CPU besides: eager
+// calls that one. About 2,400 operators, some milliseconds once.
 #include "capture/registration.h"
 
 #include <torch/library.h>
@@ -77,7 +77,9 @@ class Registrations {
   void add(const c10::OperatorName& name) {
     const auto op = c10::Dispatcher::singleton().findSchema(name);
     if (!op || kernels_.contains(name)) return;
-    if (op->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) return;
+    if (op->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) &&
+        !op->hasKernelForDispatchKey(c10::DispatchKey::CPU))
+      return;
     kernels_.emplace(
         name,
         c10::Dispatcher::singleton().registerImpl(

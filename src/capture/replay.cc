@@ -48,10 +48,15 @@ class DefaultDtype {
 class JointReplay {
  public:
   JointReplay(const Recording& recording, const ViewAndMutationMeta& meta, const GradientCuts& cuts)
+      : JointReplay(recording, meta, cuts, meta.forward_outputs()) {}
+
+  JointReplay(const Recording& recording, const ViewAndMutationMeta& meta, const GradientCuts& cuts,
+              std::vector<OutputRole> outputs)
       : recording_(recording),
         meta_(meta),
         cuts_(cuts),
-        tracer_(Tracer::Keep::Nodes),
+        outputs_(std::move(outputs)),
+        tracer_(Tracer::Keep::Nodes, recording.decompositions.get()),
         takes_offsets_(takes_offsets(recording)),
         bases_(meta.bases.size()),
         custom_nodes_(recording) {
@@ -69,7 +74,7 @@ class JointReplay {
       replay(recording_.ops[i]);
       keep_histories(i);
     }
-    for (const OutputRole& role : meta_.forward_outputs())
+    for (const OutputRole& role : outputs_)
       tracer_.graph().outputs.push_back({output_value(role), role});
     check_outputs();
     if (rounds.size() == 1) {
@@ -527,6 +532,7 @@ class JointReplay {
   const Recording& recording_;
   const ViewAndMutationMeta& meta_;
   const GradientCuts& cuts_;
+  const std::vector<OutputRole> outputs_;  // of forward
   Tracer tracer_;
   bool takes_offsets_;
   std::vector<MemoryView> bases_;   // by BaseIndex: where it was made
@@ -550,6 +556,19 @@ class JointReplay {
 JointTrace trace_rounds(const Recording& recording, const ViewAndMutationMeta& meta,
                         const std::vector<GradientRound>& rounds, const GradientCuts& cuts) {
   return JointReplay(recording, meta, cuts).run(rounds);
+}
+
+JointTrace trace_all_outputs(const Recording& recording, const ViewAndMutationMeta& meta,
+                             const std::vector<Differentiable>& tangents) {
+  std::vector<OutputRole> outputs;
+  for (const OutputRole& role : meta.forward_outputs()) {
+    if (std::holds_alternative<MutatedInput>(role)) outputs.push_back(role);
+  }
+  for (uint32_t i = 0; i < recording.outputs.size(); ++i) {
+    if (recording.outputs[i].seen.defined) outputs.emplace_back(UserOutput{{i}});
+  }
+  const GradientCuts none;
+  return JointReplay(recording, meta, none, outputs).run({{.of = tangents}});
 }
 
 JointTrace trace_joint(const Recording& recording, const ViewAndMutationMeta& meta,

@@ -63,7 +63,12 @@ struct JointTrace {
 JointTrace trace_rounds(const Recording& recording, const ViewAndMutationMeta& meta,
                         const std::vector<GradientRound>& rounds, const GradientCuts& cuts = {});
 
-/// The same for one round.
+/// The same as `trace_rounds` for one round, but for the forward outputs: each updated input, then
+/// every defined output of the function, aliases too.
+JointTrace trace_all_outputs(const Recording& recording, const ViewAndMutationMeta& meta,
+                             const std::vector<Differentiable>& tangents);
+
+/// The same as `trace_rounds` for one round.
 JointTrace trace_joint(const Recording& recording, const ViewAndMutationMeta& meta,
                        const std::vector<Differentiable>& tangents,
                        const std::vector<c10::DimVector>& strides = {});

@@ -40,6 +40,7 @@ class TracedCall {
       run_helper();
       return;
     }
+    if (is_mutating(op_)) refuse_write();
     std::vector<Operand> args;
     args.reserve(stack_.size() - begin_);
     for (size_t i = begin_; i < stack_.size(); ++i)
@@ -158,6 +159,14 @@ class TracedCall {
     return c10::IValue(tensor);
   }
 
+  /// A graph is functional: passes may merge and move its nodes.
+  [[noreturn]] void refuse_write() const {
+    throw Refusal(
+        fmt::format("`{}`: it writes its arguments below functionalization, which can't "
+                    "be traced. Expected the functional operator of it.",
+                    operator_text(op_)));
+  }
+
   [[noreturn]] void refuse_stranger(const at::Tensor& tensor) {
     throw Refusal(
         fmt::format("`{}`: a tensor `{}` that is neither traced nor declared reached the trace. "
@@ -226,8 +235,9 @@ const c10::OperatorHandle& stand_in_for(const c10::OperatorHandle& op) {
 void handle_traced_operator(const c10::OperatorHandle& called, c10::DispatchKeySet /*keys*/,
                             torch::jit::Stack* stack) {
   const c10::OperatorHandle& op = stand_in_for(called);
-  BelowTracingScope below;
   Tracer* tracer = Tracer::current();
+  if (tracer && tracer->decompose(op, *stack)) return;
+  BelowTracingScope below;
   TORCH_CHECK(tracer, "`", operator_text(op),
               "`: a tensor that only stood for a value while a function was traced is used after "
               "the trace. Expected "

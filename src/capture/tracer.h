@@ -2,10 +2,13 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/stack.h>
 
 #include <map>
+#include <set>
 #include <string>
 
+#include "graph/backend.h"
 #include "graph/graph.h"
 
 namespace foregrad {
@@ -18,7 +21,8 @@ class Tracer {
     Nodes,       // build the graph
     ShapesOnly,  // follow shapes and aliasing, number the values, keep no nodes
   };
-  explicit Tracer(Keep keep);
+  /// `decompositions` must outlive it.
+  explicit Tracer(Keep keep, const Decompositions* decompositions = nullptr);
 
   /// Returns the trace of this thread, null if there is none.
   static Tracer* current();
@@ -36,6 +40,10 @@ class Tracer {
   const std::map<std::string, uint32_t>& last_resort_shapes() const { return last_resort_shapes_; }
 
   // ---- for the trace key's handler
+  /// Takes the operator apart if there is a decomposition of it: replaces its arguments on the
+  /// stack by its results. Says whether it did. An operator that its own decomposition calls is
+  /// none.
+  bool decompose(const c10::OperatorHandle& op, torch::jit::Stack& stack);
   at::Tensor define(at::Tensor meta);
   void append(Node node);
   void count_last_resort(const c10::OperatorHandle& op);
@@ -57,6 +65,8 @@ class Tracer {
   uint32_t value_count_ = 0;
   Phase phase_ = Phase::Forward;
   bool keeps_nodes_;
+  const Decompositions* decompositions_;
+  std::set<std::string> decomposed_;  // those that are being taken apart
   std::map<std::string, uint32_t> last_resort_shapes_;
 };
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "graph/arrangement.h"
+#include "graph/backend.h"
 #include "graph/graph.h"
 
 namespace foregrad {
@@ -153,6 +154,7 @@ struct Recording {
   std::vector<std::shared_ptr<const RecordedNode>> nodes{};
   std::vector<RecordedOutput> outputs;
   at::ScalarType default_dtype = at::kFloat;
+  std::shared_ptr<const Decompositions> decompositions{};  // that replays apply
   /// Views, as autograd knows, and their bases. A base that no operator gave is one that an
   /// operator made inside.
   std::map<ValueId, ValueId> view_bases{};

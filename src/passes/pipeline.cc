@@ -41,6 +41,8 @@ constexpr std::array kHigherFinalPasses = {
     Pass{"reinplace", reinplace},
 };
 
+constexpr std::array kFunctionalFinalPasses = {Pass{"dce", dce}};
+
 constexpr std::array kFinalPasses = {
     Pass{"dce", dce}, Pass{"reinplace", reinplace},
     // From here on memory matters: no pass may add a reader to a value or move a node.
@@ -58,6 +60,7 @@ std::span<const Pass> joint_passes() { return kJointPasses; }
 std::span<const Pass> masked_joint_passes() { return kMaskedJointPasses; }
 
 std::span<const Pass> final_passes() { return kFinalPasses; }
+std::span<const Pass> functional_final_passes() { return kFunctionalFinalPasses; }
 std::span<const Pass> higher_joint_passes() { return kHigherJointPasses; }
 std::span<const Pass> higher_final_passes() { return kHigherFinalPasses; }
 

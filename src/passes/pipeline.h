@@ -36,6 +36,8 @@ std::span<const Pass> masked_joint_passes();
 
 /// The passes over a forward or a backward graph, after partitioning.
 std::span<const Pass> final_passes();
+/// The same but for those that write into memory.
+std::span<const Pass> functional_final_passes();
 
 /// The same for a joint graph of several rounds of gradients, before and after it is cut. Forward
 /// nodes keep the values that they had.

@@ -102,7 +102,7 @@ torch::autograd::variable_list BackwardNode::apply(Tensors&& tangents) {
   if (c10::GradMode::is_enabled()) return differentiate(std::move(tangents), std::move(layout));
   const Backward& backward = source_->backward_for(layout);
   if (backward.error) std::rethrow_exception(backward.error);
-  return backward.plan.run(take_inputs(backward, std::move(tangents)));
+  return backward.run(take_inputs(backward, std::move(tangents)));
 }
 
 at::Tensor BackwardNode::take_saved(uint32_t index) {
@@ -153,7 +153,7 @@ BackwardNode::Tensors BackwardNode::differentiate(Tensors&& tangents, TangentLay
   if (again.refusal.empty()) return differentiate_again(std::move(tangents), again);
   const Backward& backward = source_->backward_for(layout);
   if (backward.error) std::rethrow_exception(backward.error);
-  Tensors gradients = backward.plan.run(take_inputs(backward, std::move(tangents)));
+  Tensors gradients = backward.run(take_inputs(backward, std::move(tangents)));
   refuse_second_order(gradients, again.refusal);
   return gradients;
 }
@@ -176,7 +176,7 @@ BackwardNode::Tensors BackwardNode::differentiate_again(Tensors&& tangents,
       edges.push_back(torch::autograd::impl::gradient_edge(coerced[edge.index]));
     }
   }
-  Tensors results = again.backward.plan.run(std::move(inputs));
+  Tensors results = again.backward.run(std::move(inputs));
   if (!again.differentiable.empty()) {
     auto node = c10::make_intrusive<BackwardNode>(again.next, again.differentiable.size());
     node->set_next_edges(std::move(edges));

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "graph/backend.h"
 #include "graph/effects.h"
 #include "graph/graph.h"
-#include "runtime/plan.h"
 
 namespace foregrad {
 
@@ -24,7 +24,7 @@ using TangentLayout = std::vector<std::optional<c10::DimVector>>;
 /// A backward compiled for one layout: its graph takes saved values, then the tangents that are
 /// defined.
 struct Backward {
-  Plan plan;
+  Executable run;
   std::vector<uint32_t> saved;       // which of the node's saved values it takes, in order
   std::vector<TensorType> tangents;  // those of the layout, as they were traced
   std::exception_ptr error{};        // what eager's backward throws; then nothing runs
@@ -44,7 +44,7 @@ class BackwardSource;
 struct DifferentiableBackward {
   /// From saved values and tangents, as `Backward`, to a gradient for each edge of the node, then
   /// what the next node saves.
-  Backward backward{.plan = Plan(Graph()), .saved = {}, .tangents = {}};
+  Backward backward{};
   /// The gradients that get the next node as their history, in the order of its tangents.
   std::vector<uint32_t> differentiable{};
   std::vector<SavedResult> saved{};  // by the next node

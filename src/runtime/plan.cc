@@ -25,6 +25,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -418,6 +419,12 @@ void Plan::check_result(const Step& step, ValueId value, const at::Tensor& resul
   TORCH_CHECK(has_declared_dtype_and_sizes(result, type) && has_declared_strides(result, type),
               "plan: node ", &step - steps_.data(), " (`", operator_text(step.op), "`), value %",
               value.index, ": expected ", to_text(type), ", got ", found_text(result));
+}
+
+Executable through_aten(const Graph& graph) {
+  return [plan = std::make_shared<const Plan>(graph)](std::vector<at::Tensor> inputs) {
+    return plan->run(std::move(inputs));
+  };
 }
 
 }  // namespace foregrad

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "graph/backend.h"
 #include "graph/graph.h"
 #include "graph/tensor_type.h"
 
@@ -82,5 +83,8 @@ class Plan {
   std::vector<TensorType> types_;         // by ValueId
   std::vector<GraphInput> input_values_;  // in the order of the inputs
 };
+
+/// Compiles a graph to run through ATen operators.
+Executable through_aten(const Graph& graph);
 
 }  // namespace foregrad

@@ -22,8 +22,7 @@ std::vector<at::Tensor> distinct_inputs(std::span<const at::Tensor* const> argum
   return inputs;
 }
 
-Specialisation::Specialisation(SpecialisationParts parts)
-    : parts_(std::move(parts)), forward_(parts_.forward) {
+Specialisation::Specialisation(SpecialisationParts parts) : parts_(std::move(parts)) {
   const auto& outputs = parts_.forward.outputs;
   std::vector<bool> is_user_output(parts_.forward.values.size());
   std::map<uint32_t, InputIndex> written_back;
@@ -67,14 +66,14 @@ std::vector<at::Tensor> Specialisation::run_forward(const std::vector<at::Tensor
   std::vector<at::Tensor> primals;
   primals.reserve(graph_inputs_.size());
   for (const InputIndex input : graph_inputs_) primals.push_back(inputs[input.index]);
-  if (!parts_.draws_random) return forward_.run(std::move(primals));
+  if (!parts_.draws_random) return parts_.run_forward(std::move(primals));
   at::Generator generator = at::detail::getDefaultCPUGenerator();
   const at::Tensor state = [&] {
     std::lock_guard lock(generator.mutex());
     return generator.get_state();
   }();
   try {
-    return forward_.run(std::move(primals));
+    return parts_.run_forward(std::move(primals));
   } catch (...) {
     std::lock_guard lock(generator.mutex());
     generator.set_state(state);

@@ -11,7 +11,6 @@
 
 #include "graph/metadata.h"
 #include "runtime/call_nodes.h"
-#include "runtime/plan.h"
 
 namespace foregrad {
 
@@ -24,6 +23,7 @@ std::vector<at::Tensor> distinct_inputs(std::span<const at::Tensor* const> argum
 struct SpecialisationParts {
   ViewAndMutationMeta meta;
   Graph forward;
+  Executable run_forward{};  // the graph, compiled
   std::vector<at::Tensor> lifted;
   bool draws_random = false;  // forward draws from the default generator
   /// Saved values that may lie in the memory of an output of the graph, with its position.
@@ -56,7 +56,6 @@ class Specialisation {
             std::span<const at::Tensor> slots, std::span<const at::Tensor> results) const;
 
   SpecialisationParts parts_;
-  Plan forward_;
   std::vector<InputIndex> graph_inputs_;
   std::vector<SavedOutput> saved_;
 };

@@ -21,10 +21,11 @@ constexpr std::string_view kBackward = R"(graph {
 })";
 
 TEST(Derivatives, ABackwardTakesWhatItReadsAndGivesWhatIsAskedFor) {
-  const Backward backward = make_backward(parse_graph(kBackward), {InputIndex{0}, InputIndex{1}});
+  const Backward backward =
+      make_backward(parse_graph(kBackward), {InputIndex{0}, InputIndex{1}}, {});
   EXPECT_EQ(backward.saved, std::vector<uint32_t>{1});
   EXPECT_EQ(backward.tangents.size(), 1U);
-  const auto gradients = backward.plan.run({at::full({2}, 3.0), at::full({2}, 2.0)});
+  const auto gradients = backward.run({at::full({2}, 3.0), at::full({2}, 2.0)});
   ASSERT_EQ(gradients.size(), 2U);
   EXPECT_TRUE(at::equal(gradients[0], at::full({2}, 6.0)));
   EXPECT_FALSE(gradients[1].defined());

@@ -23,14 +23,16 @@ TEST(Specialisation, RunsForwardAndMakesEachBackwardOnce) {
                             return testing::product_backward();
                           },
                       .differentiable = {}};
-  Specialisation one(SpecialisationParts{
-      .meta = meta,
-      .forward = parse_graph(R"(graph {
+  const Graph forward = parse_graph(R"(graph {
   input %0: f32[2]{1} = user(0)
   %1: f32[2]{1} = aten::exp(%0)
   output %1 = output(0)
   output %1 = saved(%1)
-})"),
+})");
+  Specialisation one(SpecialisationParts{
+      .meta = meta,
+      .forward = forward,
+      .run_forward = through_aten(forward),
       .lifted = {},
       .nodes = {{.tangents = meta.tangents(),
                  .differentiated = {InputIndex{0}},

@@ -148,6 +148,21 @@ TEST(JointTrace, AGradientWithRespectToACapturedParameter) {
       {leaf({3})});
 }
 
+/// Those that are composite and have a kernel for the CPU: eager calls the kernel.
+TEST(JointTrace, CompositesWithAKernelOfTheirOwn) {
+  const auto twice = [](const auto& op) -> Function {
+    return [op](const Tensors& in) -> Tensors { return {op(in[0]), op(in[1]), op(op(in[1]))}; };
+  };
+  for (const Function& fn :
+       {twice([](const at::Tensor& x) { return at::silu(x); }),
+        twice([](const at::Tensor& x) { return at::mish(x); }),
+        twice([](const at::Tensor& x) { return at::channel_shuffle(x, 2); })}) {
+    const Traced traced = expect_same_as_eager(fn, {leaf({2, 4, 3}), leaf({2, 4, 3})});
+    for (const Node& node : traced.joint.graph.nodes)
+      EXPECT_FALSE(node.op.schema().is_mutable()) << operator_text(node.op);
+  }
+}
+
 TEST(JointTrace, AWrittenBufferComesBackAsAnOutput) {
   auto buffer = at::ones({3});
   auto traced = trace(

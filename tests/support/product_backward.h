@@ -3,6 +3,7 @@
 
 #include "graph/parser.h"
 #include "runtime/backward_node.h"
+#include "runtime/plan.h"
 
 namespace foregrad::testing {
 
@@ -13,7 +14,7 @@ inline Backward product_backward() {
   %2: f32[2]{1} = aten::mul.Tensor(%1, %0)
   output %2 = grad(0)
 })");
-  return {.plan = Plan(graph), .saved = {0}, .tangents = {graph.type(ValueId{1})}};
+  return {.run = through_aten(graph), .saved = {0}, .tangents = {graph.type(ValueId{1})}};
 }
 
 }  // namespace foregrad::testing
