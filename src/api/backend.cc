@@ -1,12 +1,11 @@
 #include "api/backend.h"
 
-#include <ATen/core/LegacyTypeDispatch.h>
-
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
+#include "graph/below_autograd.h"
 #include "graph/refusal.h"
 #include "partition/partition.h"
 #include "runtime/plan.h"
@@ -24,7 +23,7 @@ class Checked {
   }
 
   std::vector<at::Tensor> operator()(std::vector<at::Tensor> inputs) const {
-    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const BelowAutograd below;
     std::vector<at::Tensor> results = run_(std::move(inputs));
     TORCH_CHECK(results.size() == types_.size(), "Foregrad: a backend's executable gives ",
                 results.size(), " tensors. Expected ", types_.size(),
@@ -79,8 +78,7 @@ std::vector<ValueId> choose_saved(const Graph& joint, const Backend* backend) {
   if (!backend || !backend->partitioner) return choose_saved_values(joint);
   std::vector<ValueId> saved = backend->partitioner(joint);
   std::ranges::sort(saved);
-  const auto repeated = std::ranges::unique(saved);
-  saved.erase(repeated.begin(), repeated.end());
+  saved.erase(std::unique(saved.begin(), saved.end()), saved.end());
   std::vector<bool> is_forwards(joint.values.size());
   for (const GraphInput& input : joint.inputs)
     is_forwards[input.value.index] = primal_of(input.role).has_value();

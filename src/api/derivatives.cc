@@ -20,11 +20,11 @@ std::optional<uint32_t> place_of(const std::vector<T>& list, const T& item) {
 }
 
 GradientRound round_of(const std::vector<Differentiable>& tangents, const TangentLayout& layout) {
-  GradientRound round;
+  GradientRound round{.of = {}, .autocast = layout.autocast};
   for (size_t i = 0; i < tangents.size(); ++i) {
-    if (!layout[i]) continue;
+    if (!layout.strides[i]) continue;
     round.of.push_back(tangents[i]);
-    round.strides.push_back(*layout[i]);
+    round.strides.push_back(*layout.strides[i]);
   }
   return round;
 }
@@ -91,8 +91,8 @@ class DifferentiableCompiler {
     for (const GradientRound& round : node.earlier)
       first_tangent_ += static_cast<uint32_t>(round.of.size());
     GradientRound round = round_of(node.tangents, layout);
-    for (size_t i = 0; i < layout.size(); ++i) {
-      if (layout[i]) round.requires_grad.push_back(requires_grad[i]);
+    for (size_t i = 0; i < layout.strides.size(); ++i) {
+      if (layout.strides[i]) round.requires_grad.push_back(requires_grad[i]);
     }
     tangent_count_ = static_cast<uint32_t>(round.of.size());
     rounds_ = node.earlier + std::move(round);

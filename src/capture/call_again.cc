@@ -1,9 +1,9 @@
 #include "capture/call_again.h"
 
-#include <ATen/autocast_mode.h>
 #include <c10/core/GradMode.h>
 
 #include "capture/keys.h"
+#include "capture/outside_state.h"
 #include "capture/view_history.h"
 #include "capture/written_layout.h"
 #include "graph/call.h"
@@ -12,28 +12,9 @@ namespace foregrad {
 
 namespace {
 
-/// Sets the modes that an operator was recorded under; the thread's own come back when it dies.
-class ReplayedModes {
- public:
-  explicit ReplayedModes(const ModeState& modes) : grad_(modes.grad_mode) {
-    at::autocast::set_autocast_enabled(at::kCPU, modes.autocast_enabled);
-    at::autocast::set_autocast_dtype(at::kCPU, modes.autocast_dtype);
-  }
-  ReplayedModes(const ReplayedModes&) = delete;
-  ReplayedModes& operator=(const ReplayedModes&) = delete;
-  ~ReplayedModes() {
-    at::autocast::set_autocast_enabled(at::kCPU, enabled_);
-    at::autocast::set_autocast_dtype(at::kCPU, dtype_);
-  }
-
- private:
-  bool enabled_ = at::autocast::is_autocast_enabled(at::kCPU);
-  at::ScalarType dtype_ = at::autocast::get_autocast_dtype(at::kCPU);
-  c10::AutoGradMode grad_;
-};
-
 uint64_t call_under(const ModeState& state, const RecordedOp& op, std::vector<at::Tensor>& values) {
-  const ReplayedModes modes(state);
+  const AutocastScope autocast({state.autocast_enabled, state.autocast_dtype});
+  const c10::AutoGradMode grad_mode(state.grad_mode);
   torch::jit::Stack stack;
   uint64_t history = 0;
   push_arguments(stack, op.op, op.args, [&](ValueId id) {

@@ -32,6 +32,21 @@ ModeState current_modes() {
           .autocast_dtype = at::autocast::get_autocast_dtype(at::kCPU)};
 }
 
+AutocastScope::AutocastScope(const AutocastState& state)
+    : before_{at::autocast::is_autocast_enabled(at::kCPU),
+              at::autocast::get_autocast_dtype(at::kCPU)},
+      cache_(at::autocast::is_autocast_cache_enabled()) {
+  at::autocast::set_autocast_cache_enabled(false);
+  at::autocast::set_autocast_enabled(at::kCPU, state.enabled);
+  at::autocast::set_autocast_dtype(at::kCPU, state.dtype);
+}
+
+AutocastScope::~AutocastScope() {
+  at::autocast::set_autocast_enabled(at::kCPU, before_.enabled);
+  at::autocast::set_autocast_dtype(at::kCPU, before_.dtype);
+  at::autocast::set_autocast_cache_enabled(cache_);
+}
+
 ModeGuard::ModeGuard() : autocast_cache_(at::autocast::is_autocast_cache_enabled()) {
   at::autocast::set_autocast_cache_enabled(false);
 }

@@ -16,6 +16,20 @@ namespace foregrad {
 /// Returns the thread's modes.
 ModeState current_modes();
 
+/// While it lives, the thread autocasts as it says, without a cache of cast weights: that would
+/// hold stand-ins.
+class AutocastScope {
+ public:
+  explicit AutocastScope(const AutocastState& state);
+  AutocastScope(const AutocastScope&) = delete;
+  AutocastScope& operator=(const AutocastScope&) = delete;
+  ~AutocastScope();
+
+ private:
+  AutocastState before_;
+  bool cache_;
+};
+
 /// Restores the thread's modes. Autocast's cache of cast weights is off while it lives: it would
 /// hold stand-ins.
 class ModeGuard {

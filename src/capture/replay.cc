@@ -17,6 +17,7 @@
 #include "capture/call_again.h"
 #include "capture/history_walk.h"
 #include "capture/keys.h"
+#include "capture/outside_state.h"
 #include "capture/replayed_node.h"
 #include "capture/stand_in.h"
 #include "capture/trace_tensor.h"
@@ -363,6 +364,7 @@ class JointReplay {
       gradients.root_grads.push_back(tangent);
       gradients.roots.push_back(histories[i].edge);
     }
+    gradients.autocast = round.autocast;
     auto taken = take(gradients, Keep::GraphAndHistory);
     if (gradient_error_) std::rethrow_exception(gradient_error_);
     std::vector<at::Tensor> by_input = sum_by_input(std::move(*taken));
@@ -389,6 +391,7 @@ class JointReplay {
 
   void take_last(const GradientRound& round, const std::vector<History>& histories) {
     Gradients gradients = all_wanted();
+    gradients.autocast = round.autocast;
     for (size_t i = 0; i < histories.size(); ++i) {
       gradients.root_grads.push_back(
           make_tangent(tracer_, tangent_type(round, i, histories[i].type), round.of[i]));
@@ -444,6 +447,7 @@ class JointReplay {
     torch::autograd::edge_list roots;
     torch::autograd::variable_list root_grads;
     torch::autograd::edge_list wanted;
+    AutocastState autocast{};
   };
   Gradients all_wanted() const {
     Gradients gradients;
@@ -461,6 +465,7 @@ class JointReplay {
   std::optional<torch::autograd::variable_list> take(const Gradients& gradients, Keep keep) {
     auto& nodes = tracer_.graph().nodes;
     const auto forward_nodes = static_cast<ptrdiff_t>(nodes.size());
+    const AutocastScope autocast(gradients.autocast);
     try {
       return torch::autograd::Engine::get_default_engine().execute(
           gradients.roots, gradients.root_grads, /*keep_graph=*/true,

@@ -18,6 +18,7 @@ struct GradientRound {
   std::vector<Differentiable> of;
   std::vector<c10::DimVector> strides{};  // of the tangents; none: as of what they belong to
   std::vector<bool> requires_grad{};      // whether the tangents do; none: no
+  AutocastState autocast{};               // that backward runs under
 };
 
 /// Tensors of the call where gradients end, besides the inputs. They are numbered as inputs

@@ -52,7 +52,7 @@ at::Tensor ReplayedNode::unpack(size_t entry) {
   return unchecked_[entry].defined() ? unchecked_[entry] : checked_[entry].unpack(getptr());
 }
 
-void ReplayedNode::give(at::Tensor tensor, const NodeResult& result) {
+void ReplayedNode::give(const at::Tensor& tensor, const NodeResult& result) {
   const torch::autograd::Edge edge{getptr(), result.result};
   if (result.is_written) {
     torch::autograd::impl::rebase_history(tensor, edge);

@@ -20,7 +20,7 @@ class ReplayedNode final : public torch::autograd::Node {
   ReplayedNode(std::shared_ptr<const RecordedNode> recorded, const std::vector<at::Tensor>& values);
 
   /// Makes the tensor the node's result.
-  void give(at::Tensor tensor, const NodeResult& result);
+  void give(const at::Tensor& tensor, const NodeResult& result);
   torch::autograd::variable_list apply(torch::autograd::variable_list&& tangents) override;
   std::string name() const override { return "ForegradCustomFunction"; }
 

@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/AutogradState.h>
 
+#include <compare>
 #include <exception>
 #include <map>
 #include <memory>
@@ -18,6 +19,13 @@
 #include "graph/graph.h"
 
 namespace foregrad {
+
+/// Whether operators cast their arguments first, and to what.
+struct AutocastState {
+  bool enabled = false;
+  at::ScalarType dtype = at::kBFloat16;
+  auto operator<=>(const AutocastState&) const = default;
+};
 
 /// The thread's modes that change what an operator means to autograd.
 struct ModeState {

@@ -1,5 +1,6 @@
 #include "runtime/backward_node.h"
 
+#include <ATen/autocast_mode.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty_strided.h>
 #include <c10/core/GradMode.h>
@@ -88,13 +89,16 @@ void BackwardNode::check_unchanged(const std::vector<Slot>& slots) const {
 
 torch::autograd::variable_list BackwardNode::apply(Tensors&& tangents) {
   std::lock_guard lock(mutex_);
-  TangentLayout layout(tangent_count_);
+  TangentLayout layout{.strides = std::vector<std::optional<c10::DimVector>>(tangent_count_),
+                       .autocast = {at::autocast::is_autocast_enabled(at::kCPU),
+                                    at::autocast::get_autocast_dtype(at::kCPU)}};
   bool any = false;
   for (size_t i = 0; i < tangent_count_; ++i) {
     if (tangents[i].defined()) {
       // Those of one without elements mean nothing, and kernels may look at them.
-      layout[i] = tangents[i].numel() == 0 ? contiguous_strides(c10::DimVector(tangents[i].sizes()))
-                                           : c10::DimVector(tangents[i].strides());
+      layout.strides[i] = tangents[i].numel() == 0
+                              ? contiguous_strides(c10::DimVector(tangents[i].sizes()))
+                              : c10::DimVector(tangents[i].strides());
     }
     any |= tangents[i].defined();
   }
@@ -147,7 +151,7 @@ BackwardNode::Tensors BackwardNode::differentiate(Tensors&& tangents, TangentLay
     requires_grad.push_back(tangent.defined() && tangent.requires_grad());
     // The gradient with respect to an expanded tangent has elements of its own.
     if (requires_grad[i] && !tangent.is_non_overlapping_and_dense())
-      layout[i] = contiguous_strides(c10::DimVector(tangent.sizes()));
+      layout.strides[i] = contiguous_strides(c10::DimVector(tangent.sizes()));
   }
   const DifferentiableBackward& again = source_->differentiable_for(layout, requires_grad);
   if (again.refusal.empty()) return differentiate_again(std::move(tangents), again);

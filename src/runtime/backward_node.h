@@ -14,12 +14,18 @@
 #include "graph/backend.h"
 #include "graph/effects.h"
 #include "graph/graph.h"
+#include "graph/recording.h"
 
 namespace foregrad {
 
-/// Which tangents are defined, in the order of the graph's tangents, and the strides of those that
-/// are: a gradient may be handed on as it came, so its strides show.
-using TangentLayout = std::vector<std::optional<c10::DimVector>>;
+/// What a backward is compiled for.
+struct TangentLayout {
+  /// Of the tangents that are defined, in the order of the graph's tangents: a gradient may be
+  /// handed on as it came, so its strides show.
+  std::vector<std::optional<c10::DimVector>> strides;
+  AutocastState autocast{};  // under which backward runs
+  auto operator<=>(const TangentLayout&) const = default;
+};
 
 /// A backward compiled for one layout: its graph takes saved values, then the tangents that are
 /// defined.

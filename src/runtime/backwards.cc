@@ -15,15 +15,15 @@ Backwards::Backwards(std::vector<TensorType> tangents, BackwardMaker maker,
     : tangents_(std::move(tangents)), maker_(std::move(maker)) {
   if (!traced) return;
   TangentLayout layout;
-  for (const TensorType& type : tangents_) layout.emplace_back(type.strides);
+  for (const TensorType& type : tangents_) layout.strides.emplace_back(type.strides);
   backwards_.emplace(std::move(layout), *std::move(traced));
 }
 
 /// The tangents are copied into the layout that they were traced with.
 TangentLayout Backwards::as_traced(const TangentLayout& layout) const {
   TangentLayout traced = layout;
-  for (size_t i = 0; i < traced.size(); ++i) {
-    if (traced[i]) traced[i] = tangents_[i].strides;
+  for (size_t i = 0; i < traced.strides.size(); ++i) {
+    if (traced.strides[i]) traced.strides[i] = tangents_[i].strides;
   }
   return traced;
 }

@@ -30,6 +30,7 @@
 #include <utility>
 
 #include "graph/alias.h"
+#include "graph/below_autograd.h"
 #include "graph/call.h"
 
 namespace foregrad {
@@ -305,7 +306,7 @@ class Plan::Execution {
 
   std::vector<at::Tensor> run() {
     {
-      at::AutoDispatchBelowADInplaceOrView below_autograd;
+      const BelowAutograd below;
       for (const Step& step : plan_.steps_) {
         for (const Argument& argument : step.args) push(argument, step.is_functional);
         step.op.callBoxed(stack_);

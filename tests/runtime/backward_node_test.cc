@@ -12,7 +12,7 @@ namespace {
 class Product final : public BackwardSource {
  public:
   const Backward& backward_for(const TangentLayout& layout) override {
-    EXPECT_TRUE(layout.size() == 1 && layout[0]);
+    EXPECT_TRUE(layout.strides.size() == 1 && layout.strides[0]);
     return backward_;
   }
   const DifferentiableBackward& differentiable_for(const TangentLayout&,

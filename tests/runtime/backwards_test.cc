@@ -25,11 +25,13 @@ TEST(Backwards, MakeEachLayoutOnceAndKnowTheTracedOne) {
                            },
                        .differentiable = {}},
                       product_backward());
-  backwards.backward_for({c10::DimVector{1}});
+  backwards.backward_for({.strides = {c10::DimVector{1}}});
   EXPECT_EQ(made, 0);
-  const Backward& expanded = backwards.backward_for({c10::DimVector{0}});
-  EXPECT_EQ(&backwards.backward_for({c10::DimVector{0}}), &expanded);
+  const Backward& expanded = backwards.backward_for({.strides = {c10::DimVector{0}}});
+  EXPECT_EQ(&backwards.backward_for({.strides = {c10::DimVector{0}}}), &expanded);
   EXPECT_EQ(made, 1);
+  backwards.backward_for({.strides = {c10::DimVector{1}}, .autocast = {.enabled = true}});
+  EXPECT_EQ(made, 2);
 }
 
 TEST(Backwards, TakeTheTracedLayoutWhereAnotherNeedsMore) {
@@ -38,8 +40,8 @@ TEST(Backwards, TakeTheTracedLayoutWhereAnotherNeedsMore) {
       {.backward = [](const TangentLayout&) -> Backward { TORCH_CHECK(false, "not saved"); },
        .differentiable = {}},
       product_backward());
-  EXPECT_EQ(&backwards.backward_for({c10::DimVector{0}}),
-            &backwards.backward_for({c10::DimVector{1}}));
+  EXPECT_EQ(&backwards.backward_for({.strides = {c10::DimVector{0}}}),
+            &backwards.backward_for({.strides = {c10::DimVector{1}}}));
 }
 
 TEST(Backwards, KeepWhyGradientsCannotBeDifferentiated) {
@@ -53,7 +55,7 @@ TEST(Backwards, KeepWhyGradientsCannotBeDifferentiated) {
                        }},
                       std::nullopt);
   for (int i = 0; i < 2; ++i) {
-    const auto& found = backwards.differentiable_for({c10::DimVector{1}}, {true});
+    const auto& found = backwards.differentiable_for({.strides = {c10::DimVector{1}}}, {true});
     EXPECT_NE(found.refusal.find("no derivative"), std::string::npos);
   }
   EXPECT_EQ(tried, 1);
