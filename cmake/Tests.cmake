@@ -12,6 +12,11 @@ file(GLOB _foregrad_support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/suppo
 set(_foregrad_pch_anchor "${PROJECT_BINARY_DIR}/test_pch.cc")
 file(CONFIGURE OUTPUT "${_foregrad_pch_anchor}" CONTENT "// Holds a precompiled header of the tests.\n")
 set(_foregrad_test_options -O0)
+# Nor with line numbers, which are a twelfth of the compile time: a failed expectation names its line, and
+# the presets that look for errors in memory keep them.
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT FOREGRAD_SANITIZE)
+  list(APPEND _foregrad_test_options -g0)
+endif()
 
 # Makes a library that holds a precompiled header. Compiled as the test programs are (-fPIE, same
 # optimisation), or GCC rejects the header.

@@ -83,7 +83,7 @@ def end_of(path, name, body, as_eager):
 
 
 def behaviours_of(path, text):
-    as_eager = {"expect_as_eager"}
+    as_eager = {"expect_as_eager", "expect_backward_as_eager"}
     for name, body in FUNCTION.findall(text):
         if re.search(rf"\b({'|'.join(sorted(as_eager))})\(", body):
             as_eager.add(name)

@@ -36,6 +36,18 @@ class ModuleRef {
   std::shared_ptr<torch::nn::Module> module_;
 };
 
+/// Under which autocast state the backward of a compiled call runs.
+struct BackwardAutocast {
+  enum class State {
+    AsCalled,   // the one that backward is called under, as in eager
+    AsForward,  // the one of the call
+    Off,
+    On,
+  };
+  State state = State::AsCalled;
+  at::ScalarType dtype = at::kBFloat16;  // of `On`
+};
+
 struct Backend;
 
 struct CompileOptions {
@@ -48,6 +60,7 @@ struct CompileOptions {
   Policy policy = Policy::Eager;
   /// How many specialisations are kept; the least recently used goes first.
   std::size_t max_specialisations = 64;
+  BackwardAutocast backward_autocast{};
   /// Compilers of one's own, and what else may be put in place of Foregrad's: `foregrad/aot.h`.
   std::shared_ptr<const Backend> backend{};
 };

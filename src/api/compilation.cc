@@ -15,6 +15,7 @@
 #include "api/backend.h"
 #include "api/derivatives.h"
 #include "capture/input_facts.h"
+#include "capture/outside_state.h"
 #include "capture/record_again.h"
 #include "capture/recorder.h"
 #include "capture/replay.h"
@@ -155,7 +156,9 @@ class NodeBuilder {
              .recoverable = {},
              .unchanged = {},
              .differentiated = {},
-             .backend = made.backend};
+             .backend = made.backend,
+             .autocast = made.backward_autocast.value_or(AutocastState())};
+    is_autocast_fixed_ = made.backward_autocast.has_value();
   }
 
   /// Chooses what the node saves. `joint`: the trace of its gradients; `passes`: those over it.
@@ -165,6 +168,7 @@ class NodeBuilder {
     is_erroneous_ = joint.gradient_error != nullptr;
     saved_by_eager_ = choose_saved_values(joint.graph);
     unchanged_ = std::move(joint.read_by_backward);
+    late_advances_ = std::move(joint.late_advances);
     Graph graph = run_passes(passes, std::move(joint.graph), records);
     node_.types = tangent_types(graph);
     node_.differentiated = differentiated_inputs(graph, is_erroneous_);
@@ -187,8 +191,8 @@ class NodeBuilder {
     const Backend* backend = node_.backend.get();
     const bool is_lazy = backend && backend->backward && backend->has_lazy_backward;
     if (!node_.tangents.empty() && !is_erroneous_ && !is_lazy) {
-      traced =
-          make_backward(backward, node_.differentiated, compiler_for(GraphUse::Backward, backend));
+      traced = make_backward(backward, node_.differentiated,
+                             compiler_for(GraphUse::Backward, backend), late_advances_);
       traced->unchanged = std::move(unchanged_);
     }
     for (const GraphInput& input : joint.inputs) {
@@ -199,6 +203,7 @@ class NodeBuilder {
     NodeParts parts{.tangents = node_.tangents,
                     .cuts = node_.cuts.always,
                     .differentiated = node_.differentiated};
+    if (is_autocast_fixed_) parts.autocast = node_.autocast;
     for (const ValueId value : node_.saved)
       parts.saved.push_back(std::ranges::lower_bound(saved, value) - saved.begin());
     parts.backwards = make_backwards(std::move(node_), std::move(traced));
@@ -209,8 +214,24 @@ class NodeBuilder {
   Derivatives node_;
   SavedValues saved_by_eager_;
   std::vector<Slot> unchanged_;
+  std::vector<uint32_t> late_advances_;
   bool is_erroneous_ = false;
+  bool is_autocast_fixed_ = false;
 };
+
+/// What custom functions keep without a check.
+std::vector<InputIndex> late_inputs(const Recording& recording, const ViewAndMutationMeta& meta) {
+  std::vector<InputIndex> late;
+  for (uint32_t i = 0; i < recording.inputs.size(); ++i) {
+    const bool is_kept = std::ranges::any_of(recording.nodes, [&](const auto& node) {
+      return std::ranges::any_of(node->saved, [&](const auto& saved) {
+        return saved.value == recording.inputs[i].value && !saved.is_checked;
+      });
+    });
+    if (is_kept && meta.inputs[i].may_be_late()) late.push_back({i});
+  }
+  return late;
+}
 
 bool is_written_as_a_whole(const InputInfo& info) {
   return info.is_written_back() && info.written_parts.empty() && !info.metadata_mutated &&
@@ -219,7 +240,9 @@ bool is_written_as_a_whole(const InputInfo& info) {
 
 void build(Compilation& made, Stages& stages) {
   std::vector<PassRecord> passes;
-  JointTrace joint = trace_joint(*made.recording, made.meta, made.meta.tangents());
+  const AutocastState autocast = made.backward_autocast.value_or(AutocastState());
+  JointTrace joint = trace_rounds(*made.recording, made.meta,
+                                  {{.of = made.meta.tangents(), .autocast = autocast}});
   for (const auto& [op, count] : joint.last_resort_shapes) made.last_resort_shapes[op] += count;
   stages.end("joint");
   check_unread_operators(joint.graph, unread_nodes(joint.graph));
@@ -238,8 +261,9 @@ void build(Compilation& made, Stages& stages) {
     made.joint = run_passes(masked_joint_passes(), std::move(joint.graph), passes);
     for (const HistoryStage& stage : history_stages) {
       nodes.emplace_back(made, stage);
-      JointTrace own = trace_rounds(*made.recording, made.meta, {{.of = stage.tangents}},
-                                    {.always = stage.cuts, .later = {}});
+      JointTrace own =
+          trace_rounds(*made.recording, made.meta, {{.of = stage.tangents, .autocast = autocast}},
+                       {.always = stage.cuts, .later = {}});
       joints.push_back(nodes.back().choose_saved(std::move(own), masked_joint_passes(), passes));
     }
   }
@@ -286,6 +310,7 @@ void build(Compilation& made, Stages& stages) {
                                           [](const Node& node) { return is_random(node.op); }),
       .saved_in_outputs = saved_in_outputs(made.forward),
       .kept_weakly = kept_weakly,
+      .late = late_inputs(*made.recording, made.meta),
       .nodes = std::move(parts)};
   made.specialisation = std::make_shared<Specialisation>(std::move(runtime));
   stages.end("plan");
@@ -403,6 +428,20 @@ std::shared_ptr<const Recording> settle(std::shared_ptr<const Recording> recordi
 
 namespace {
 
+std::optional<AutocastState> fixed_autocast(const BackwardAutocast& autocast) {
+  using State = BackwardAutocast::State;
+  switch (autocast.state) {
+    case State::AsForward: {
+      const ModeState modes = current_modes();
+      return AutocastState{modes.autocast_enabled, modes.autocast_dtype};
+    }
+    case State::Off: return AutocastState{};
+    case State::On: return AutocastState{true, autocast.dtype};
+    case State::AsCalled: break;
+  }
+  return std::nullopt;
+}
+
 Guards::Offsets guarded_offsets(const Recording& recording) {
   if (takes_offsets(recording)) return Guards::Offsets::All;
   return needs_alignment(recording) ? Guards::Offsets::Alignment : Guards::Offsets::None;
@@ -418,6 +457,7 @@ std::shared_ptr<Compilation> compile_call(const Leaves& leaves, BoundFunction& f
   made->modules = guard_modules(options);
   made->plain = leaves.plain;
   made->backend = options.backend;
+  made->backward_autocast = fixed_autocast(options.backward_autocast);
   Recorded recorded = record_call(leaves, function, options, on_undeclared);
   made->prototype = std::move(recorded.prototype);
   made->last_resort_shapes = std::move(recorded.last_resort_shapes);

@@ -32,7 +32,8 @@ struct Compilation {
   std::vector<ModuleGuard> modules;
   c10::SmallVector<PlainLeaf, 8> plain;
   std::unique_ptr<Guards> guards;
-  std::shared_ptr<const Backend> backend;  // null: none
+  std::shared_ptr<const Backend> backend;            // null: none
+  std::optional<AutocastState> backward_autocast{};  // if it is fixed
   std::shared_ptr<Specialisation> specialisation;
   std::shared_ptr<const void> prototype;
   std::string refusal;  // why calls like this one can't be compiled; empty if they are

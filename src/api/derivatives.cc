@@ -75,7 +75,7 @@ Backward compile_backward(const Derivatives& node, const TangentLayout& layout) 
     return {.run = {}, .saved = {}, .tangents = {}, .error = joint.gradient_error};
   }
   Backward backward = make_backward(backward_graph(node, std::move(joint.graph)),
-                                    node.differentiated, compiler_of(node));
+                                    node.differentiated, compiler_of(node), joint.late_advances);
   backward.unchanged = node.earlier.empty() ? joint.read_by_backward : node.unchanged;
   return backward;
 }
@@ -255,7 +255,7 @@ SavedValues choose_saved_for_each(const Derivatives& derivatives) {
 }
 
 Backward make_backward(Graph graph, const std::vector<InputIndex>& differentiated,
-                       const GraphCompiler& compiler) {
+                       const GraphCompiler& compiler, const std::vector<uint32_t>& late_advances) {
   std::vector<bool> is_read(graph.values.size());
   for (const Node& node : graph.nodes)
     for_each_read(node, [&](ValueId value) { is_read[value.index] = true; });
@@ -269,21 +269,40 @@ Backward make_backward(Graph graph, const std::vector<InputIndex>& differentiate
   std::vector<GraphInput> inputs;
   std::vector<uint32_t> saved;
   std::vector<TensorType> tangents;
+  std::vector<InputRole> tangent_roles;
+  std::vector<Backward::Late> late;
   uint32_t saved_count = 0;
   for (const GraphInput& input : graph.inputs) {
     if (std::holds_alternative<Saved>(input.role)) {
       const uint32_t index = saved_count++;
       if (!is_read[input.value.index]) continue;
       saved.push_back(index);
+    } else if (const auto* later = std::get_if<LateInput>(&input.role)) {
+      late.push_back({later->input, graph.type(input.value)});
     } else {
+      tangent_roles.push_back(input.role);
       tangents.push_back(graph.type(input.value));
     }
     inputs.push_back(input);
   }
+  std::stable_partition(inputs.begin(), inputs.end(), [](const GraphInput& input) {
+    return !std::holds_alternative<LateInput>(input.role);
+  });
   graph.inputs = std::move(inputs);
+  std::vector<Backward::Write> writes;
+  for (const GraphOutput& output : graph.outputs) {
+    if (const auto* write = std::get_if<LateWrite>(&output.role)) {
+      writes.push_back({write->of, std::nullopt, late_advances.at(writes.size())});
+    } else if (const auto* written = std::get_if<TangentWrite>(&output.role)) {
+      writes.push_back({std::nullopt, place_of(tangent_roles, InputRole(Tangent{written->of})),
+                        late_advances.at(writes.size())});
+    }
+  }
   return {.run = compile_graph(compiler, graph),
           .saved = std::move(saved),
-          .tangents = std::move(tangents)};
+          .tangents = std::move(tangents),
+          .late = std::move(late),
+          .writes = std::move(writes)};
 }
 
 std::shared_ptr<BackwardSource> make_backwards(Derivatives derivatives,
@@ -295,7 +314,8 @@ std::shared_ptr<BackwardSource> make_backwards(Derivatives derivatives,
           [node](const TangentLayout& layout, const std::vector<bool>& requires_grad) {
             return DifferentiableCompiler(*node, layout, requires_grad).compile();
           }};
-  return std::make_shared<Backwards>(node->types, std::move(maker), std::move(traced));
+  return std::make_shared<Backwards>(node->types, std::move(maker), std::move(traced),
+                                     node->autocast);
 }
 
 }  // namespace foregrad::detail

@@ -26,6 +26,7 @@ struct Derivatives {
   std::vector<Slot> unchanged;             // what the first gradients read as it was after the call
   std::vector<InputIndex> differentiated;  // where the node's edges lead
   std::shared_ptr<const Backend> backend{};  // null: none
+  AutocastState autocast{};                  // that the first backward is traced under
 };
 
 /// The types of a joint graph's tangents.
@@ -39,8 +40,10 @@ SavedValues choose_saved_for_each(const Derivatives& derivatives);
 
 /// Makes a backward of its graph: without the saved values that it doesn't read, and the gradients
 /// that nobody gets.
+/// `late_advances`: `JointTrace::late_advances`.
 Backward make_backward(Graph graph, const std::vector<InputIndex>& differentiated,
-                       const GraphCompiler& compiler);
+                       const GraphCompiler& compiler,
+                       const std::vector<uint32_t>& late_advances = {});
 
 /// `traced`: the backward for all tangents as they were traced, if it is there already.
 std::shared_ptr<BackwardSource> make_backwards(Derivatives derivatives,

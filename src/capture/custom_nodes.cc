@@ -34,6 +34,14 @@ bool is_about_version(const std::exception& error) {
          std::string_view::npos;
 }
 
+bool is_about_version(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception& error) {
+    return is_about_version(error);
+  }
+}
+
 /// What eager's backward throws too, if it comes to run.
 bool is_eagers(const std::exception& error) {
   return is_about_version(error) ||
@@ -231,10 +239,9 @@ CustomNodes::Run CustomNodes::run(const Found& found, uint32_t defined_tangents)
   for (const at::Tensor& tangent : tangents) {
     if (tangent.defined()) run.tangents.push_back(values_.number(tangent));
   }
-  std::unordered_set<const c10::StorageImpl*> known;
-  for (const at::Tensor& tensor : values_.tensors())
-    known.insert(tensor.storage().unsafeGetStorageImpl());
+  run.first_own_value = recording_.value_count;
   std::swap(recording_.ops, run.backward.ops);
+  inputs_.note_writes(false);
   try {
     run.backward.gradients = take_gradients(found, std::move(tangents));
   } catch (const std::exception& error) {
@@ -242,18 +249,44 @@ CustomNodes::Run CustomNodes::run(const Found& found, uint32_t defined_tangents)
     run.backward.error = std::current_exception();
   }
   std::swap(recording_.ops, run.backward.ops);
+  inputs_.note_writes(true);
   if (run.backward.error) run.backward.ops.clear();
+  undo_writes(found, run);
+  return run;
+}
+
+/// The recorder has counted them as the function's own.
+void CustomNodes::undo_writes(const Found& found, Run& run) {
   for (const RecordedOp& op : run.backward.ops) {
     for (const RecordedWrite& write : op.writes) {
-      if (!known.contains(values_.tensors()[write.value.index].storage().unsafeGetStorageImpl()))
-        continue;
-      throw Refusal(fmt::format(
-          "{} writes a tensor that it did not make, by `{}`, which is not supported yet. Expected "
-          "it to give new tensors.",
-          what_of(found.node), to_text(op)));
+      const at::Tensor tensor = values_.tensors()[write.value.index];
+      const bool is_tangent = std::ranges::find(run.tangents, write.value) != run.tangents.end();
+      if (!is_tangent && is_own(run, tensor)) continue;
+      if (write.rewritten || write.storage || !write.data ||
+          !(is_tangent || inputs_.is_whole_input(write.value))) {
+        throw Refusal(fmt::format(
+            "{} does more to a tensor that it did not make than write the elements of a tangent "
+            "or of an argument, by `{}`. Expected it to give new tensors.",
+            what_of(found.node), to_text(op)));
+      }
+      run.backward.writes = true;
+      c10::VariableVersion counter = torch::autograd::impl::version_counter(tensor);  // shared
+      counter.set_version(counter.current_version() - write.version_advance);
+      values_.note_version(write.value);
     }
   }
-  return run;
+}
+
+/// Whether the backward made the memory that the tensor lies in.
+bool CustomNodes::is_own(const Run& run, const at::Tensor& tensor) const {
+  const auto& tensors = values_.tensors();
+  const auto* storage = tensor.storage().unsafeGetStorageImpl();
+  for (uint32_t i = 0; i < tensors.size(); ++i) {
+    const bool is_others = i < run.first_own_value || inputs_.is_whole_input(ValueId{i}) ||
+                           std::ranges::find(run.tangents, ValueId{i}) != run.tangents.end();
+    if (is_others && tensors[i].storage().unsafeGetStorageImpl() == storage) return false;
+  }
+  return true;
 }
 
 std::vector<std::optional<ValueId>> CustomNodes::take_gradients(const Found& found,
@@ -280,14 +313,12 @@ void CustomNodes::find_checked(const Found& found) {
     c10::VariableVersion counter = torch::autograd::impl::version_counter(tensor);  // shared
     const auto version = counter.current_version();
     torch::autograd::impl::bump_version(tensor);
-    std::vector<RecordedOp> unused;
-    std::swap(recording_.ops, unused);
     try {
-      take_gradients(found, make_tangents(found, found.results()));
-    } catch (const std::exception& error) {
-      saved.is_checked = is_about_version(error);
+      const Run unused = run(found, found.results());
+      saved.is_checked = unused.backward.error && is_about_version(unused.backward.error);
+    } catch (const c10::Error&) {
+      // It throws for another reason.
     }
-    std::swap(recording_.ops, unused);
     counter.set_version(version);
   }
 }

@@ -46,6 +46,7 @@ class CustomNodes {
   struct Run {
     RecordedBackward backward;
     std::vector<ValueId> tangents;
+    uint32_t first_own_value = 0;  // those before it were there before
   };
 
   NodeResult result_of(const at::Tensor& tensor, ValueId value);
@@ -56,6 +57,8 @@ class CustomNodes {
   Run run(const Found& found, uint32_t defined_tangents);
   std::vector<std::optional<ValueId>> take_gradients(const Found& found,
                                                      torch::autograd::variable_list tangents);
+  void undo_writes(const Found& found, Run& run);
+  bool is_own(const Run& run, const at::Tensor& tensor) const;
   void find_checked(const Found& found);
 
   Recording& recording_;

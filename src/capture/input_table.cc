@@ -216,7 +216,16 @@ void InputTable::note_other_storage(ValueId value, const at::Tensor& tensor) {
   origins_.erase(origin);
 }
 
+bool InputTable::is_whole_input(ValueId value) const {
+  const at::Tensor& tensor = values_.tensors()[value.index];
+  return std::ranges::any_of(inputs_, [&](const Input& input) {
+    return input.stand_in.is_same(tensor) && !input.view_of && !input.memory &&
+           input.real.defined();
+  });
+}
+
 void InputTable::note_data(ValueId value, const c10::StorageImpl& storage) {
+  if (!notes_writes_) return;
   if (const auto origin = origins_.find(value.index); origin != origins_.end()) {
     inputs_[origin->second].is_written = true;
     return;

@@ -48,6 +48,10 @@ class InputTable {
   /// Notes which inputs' elements were written: the one whose memory the value lies in; if that is
   /// not known, each in the storage.
   void note_data(ValueId value, const c10::StorageImpl& storage);
+  /// Whether writes are noted: those of a custom function's backward are not.
+  void note_writes(bool flag) { notes_writes_ = flag; }
+  /// Whether the value is an input that lies in memory of its own.
+  bool is_whole_input(ValueId value) const;
   /// Notes that the tensor was given another storage, or was resized.
   void note_other_storage(ValueId value, const at::Tensor& tensor);
 
@@ -88,6 +92,7 @@ class InputTable {
   ValueTable& values_;
   std::vector<Input> inputs_;
   TensorWatch watch_;
+  bool notes_writes_ = true;
   std::unordered_map<const c10::TensorImpl*, size_t> by_tensor_;  // the real one
   std::unordered_map<uint32_t, size_t> origins_;  // values in the memory of an input, and which
   std::unordered_map<const void*, at::Tensor> real_counters_;  // a stand-in with that counter

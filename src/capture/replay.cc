@@ -60,7 +60,7 @@ class JointReplay {
         tracer_(Tracer::Keep::Nodes, recording.decompositions.get()),
         takes_offsets_(takes_offsets(recording)),
         bases_(meta.bases.size()),
-        custom_nodes_(recording) {
+        custom_nodes_(recording, [this](ValueId value) { return late_tensor(value); }) {
     for (const Effect& effect : meta.effects) {
       if (const auto* join = std::get_if<JoinHistory>(&effect)) joins_.push_back(join);
     }
@@ -104,6 +104,7 @@ class JointReplay {
             .gradient_error = gradient_error_,
             .read_by_backward = std::move(read_by_backward_),
             .leads_to = std::move(leads_to),
+            .late_advances = std::move(late_advances_),
             .differentiable = std::move(differentiable_)};
   }
 
@@ -347,6 +348,20 @@ class JointReplay {
     return found;
   }
 
+  /// What a custom function's backward reads of an input that it kept is what the input holds then.
+  /// Gradients that are differentiated again are taken of what it held in the call.
+  at::Tensor late_tensor(ValueId value) {
+    if (c10::GradMode::is_enabled()) return {};
+    for (uint32_t i = 0; i < recording_.inputs.size(); ++i) {
+      if (!(recording_.inputs[i].value == value) || !meta_.inputs[i].may_be_late()) continue;
+      at::Tensor& late = late_[i];
+      if (!late.defined())
+        late = make_stand_in(tracer_, type_of(values_[value.index]), LateInput{{i}}, false, true);
+      return late;
+    }
+    return {};
+  }
+
   bool is_first_round() const { return edges_.size() == first_tangent_; }
 
   /// Takes a round that a later one differentiates. Returns the gradients, by InputIndex.
@@ -410,6 +425,7 @@ class JointReplay {
       if (gradient_error_ && !reached.contains(edges_[i].function.get())) continue;
       tracer_.graph().outputs.push_back({traced_value(by_input[i]), Grad{InputIndex{i}}});
     }
+    if (!gradient_error_) give_late_writes(round, gradients);
   }
 
   /// An input that was given another storage has two accumulators.
@@ -484,6 +500,19 @@ class JointReplay {
     }
   }
 
+  /// What backward wrote besides.
+  void give_late_writes(const GradientRound& round, const Gradients& gradients) {
+    for (const auto& [input, tensor] : late_) give_late_write(tensor, LateWrite{{input}});
+    for (size_t i = 0; i < gradients.root_grads.size(); ++i)
+      give_late_write(gradients.root_grads[i], TangentWrite{round.of[i]});
+  }
+
+  void give_late_write(const at::Tensor& tensor, const OutputRole& role) {
+    if (functional_storage(tensor.storage()).generation() == 0) return;
+    tracer_.graph().outputs.push_back({traced_memory(tensor.storage()), role});
+    late_advances_.push_back(static_cast<uint32_t>(tensor._version()));
+  }
+
   struct Candidate {
     Slot slot;
     at::Tensor tensor;
@@ -540,8 +569,10 @@ class JointReplay {
   const std::vector<OutputRole> outputs_;  // of forward
   Tracer tracer_;
   bool takes_offsets_;
-  std::vector<MemoryView> bases_;   // by BaseIndex: where it was made
-  std::vector<at::Tensor> values_;  // by the recording's values
+  std::vector<MemoryView> bases_;        // by BaseIndex: where it was made
+  std::vector<at::Tensor> values_;       // by the recording's values
+  std::map<uint32_t, at::Tensor> late_;  // by InputIndex
+  std::vector<uint32_t> late_advances_;
   ReplayedNodes custom_nodes_;
   std::vector<const JoinHistory*> joins_;  // in order
   size_t next_join_ = 0;

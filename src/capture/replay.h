@@ -41,6 +41,9 @@ struct JointTrace {
   /// Of one round without cuts: for each of its tensors the `meta.visible()` ones that its history
   /// leads to, but for those behind these.
   std::vector<std::vector<Differentiable>> leads_to{};
+  /// By how much backward advances the versions of what it writes: for each `LateWrite` and
+  /// `TangentWrite`, in the order of the outputs.
+  std::vector<uint32_t> late_advances{};
   /// Of several rounds: the inputs whose gradient of the last round but one requires grad.
   std::vector<InputIndex> differentiable{};
 };

@@ -12,8 +12,8 @@
 namespace foregrad {
 
 ReplayedNode::ReplayedNode(std::shared_ptr<const RecordedNode> recorded,
-                           const std::vector<at::Tensor>& values)
-    : recorded_(std::move(recorded)) {
+                           const std::vector<at::Tensor>& values, const LateTensors& late)
+    : recorded_(std::move(recorded)), late_(late) {
   for (const auto& input : recorded_->inputs) {
     const bool leads_on = input && values[input->index].requires_grad();
     add_next_edge(leads_on ? torch::autograd::impl::gradient_edge(values[input->index])
@@ -49,6 +49,10 @@ void ReplayedNode::save(size_t entry, const at::Tensor& tensor) {
 }
 
 at::Tensor ReplayedNode::unpack(size_t entry) {
+  if (late_ && unchecked_[entry].defined()) {
+    at::Tensor late = late_(recorded_->saved[entry].value);
+    if (late.defined()) return late;
+  }
   return unchecked_[entry].defined() ? unchecked_[entry] : checked_[entry].unpack(getptr());
 }
 
@@ -78,6 +82,11 @@ torch::autograd::variable_list ReplayedNode::apply(torch::autograd::variable_lis
                         "a result that nobody saw has a tangent");
   const RecordedBackward& backward = found->second;
   if (backward.error) std::rethrow_exception(backward.error);
+  if (backward.writes && c10::GradMode::is_enabled()) {
+    throw Refusal(
+        "the backward of a custom function writes a tensor that it did not make. Expected one that "
+        "doesn't, to differentiate its gradients again.");
+  }
   std::vector<at::Tensor> values;
   for (size_t i = 0; i < recorded_->saved.size(); ++i) values.push_back(unpack(i));
   for (at::Tensor& tangent : tangents) {
@@ -99,7 +108,8 @@ void ReplayedNodes::do_again(const RecordedOp& op, const std::vector<at::Tensor>
     torch::autograd::impl::bump_version(tensor);
   if (!op.attaches) return;
   auto& node = nodes_[op.attaches->node];
-  if (!node) node = c10::make_intrusive<ReplayedNode>(recording_.nodes[op.attaches->node], values);
+  if (!node)
+    node = c10::make_intrusive<ReplayedNode>(recording_.nodes[op.attaches->node], values, late_);
   node->give(tensor, *op.attaches);
 }
 

@@ -5,19 +5,26 @@
 #include <torch/csrc/autograd/node.h>
 #include <torch/csrc/autograd/saved_variable.h>
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/recording.h"
 
 namespace foregrad {
 
+/// Gives the tensor that stands for an input when backward runs; undefined: the value itself does.
+using LateTensors = std::function<at::Tensor(ValueId)>;
+
 /// Calls again what the recorded backward called, for the tangents that it gets.
 class ReplayedNode final : public torch::autograd::Node {
  public:
-  /// `values`: of the replay, numbered as the recording's.
-  ReplayedNode(std::shared_ptr<const RecordedNode> recorded, const std::vector<at::Tensor>& values);
+  /// `values`: of the replay, numbered as the recording's. `late`: for tensors that are not
+  /// checked; must outlive it.
+  ReplayedNode(std::shared_ptr<const RecordedNode> recorded, const std::vector<at::Tensor>& values,
+               const LateTensors& late);
 
   /// Makes the tensor the node's result.
   void give(const at::Tensor& tensor, const NodeResult& result);
@@ -29,6 +36,7 @@ class ReplayedNode final : public torch::autograd::Node {
   at::Tensor unpack(size_t entry);
 
   std::shared_ptr<const RecordedNode> recorded_;
+  const LateTensors& late_;
   // Entry by entry as recorded.
   std::vector<torch::autograd::SavedVariable> checked_;  // and results: they would hold the node
   std::vector<at::Tensor> unchecked_;
@@ -37,14 +45,17 @@ class ReplayedNode final : public torch::autograd::Node {
 /// The nodes of one replay.
 class ReplayedNodes {
  public:
-  explicit ReplayedNodes(const Recording& recording)
-      : recording_(recording), nodes_(recording.nodes.size()) {}
+  explicit ReplayedNodes(const Recording& recording, LateTensors late = {})
+      : recording_(recording), late_(std::move(late)), nodes_(recording.nodes.size()) {}
+  ReplayedNodes(const ReplayedNodes&) = delete;
+  ReplayedNodes& operator=(const ReplayedNodes&) = delete;
 
   /// Does what the function did to a value without an operator call.
   void do_again(const RecordedOp& op, const std::vector<at::Tensor>& values);
 
  private:
   const Recording& recording_;
+  const LateTensors late_;
   std::vector<c10::intrusive_ptr<ReplayedNode>> nodes_;  // once a tensor is a result of it
 };
 

@@ -56,7 +56,7 @@ class Picture {
     const std::string name = fmt::format("in{}", i);
     source_.at(input.value.index) = name;
     draw_box(name, fmt::format("{}\n{}", to_text(input.role), typed(input.value)), "ellipse",
-             std::holds_alternative<Tangent>(input.role) ? kBackwardColour : kForwardColour);
+             belongs_to_backward(input.role) ? kBackwardColour : kForwardColour);
   }
 
   void draw_node(size_t i) {

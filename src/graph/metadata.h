@@ -49,6 +49,9 @@ struct InputInfo {
   /// The graph computes the elements that it has after the call.
   bool is_written_back() const { return data_mutated && !view_of && !memory; }
   bool is_graph_input() const { return !view_of && !memory; }
+  /// A tensor that the caller holds, in memory of its own: what backward reads, or writes, of it is
+  /// what it holds then.
+  bool may_be_late() const { return is_graph_input() && span.type.sizes.empty(); }
 
   bool operator==(const InputInfo&) const = default;
 };

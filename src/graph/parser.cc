@@ -246,18 +246,23 @@ class GraphParser {
     return std::nullopt;
   }
 
+  Differentiable differentiable_in_parentheses() {
+    const auto of = differentiable_role();
+    if (!of) scanner_.fail("`output(`, `mutated(` or `intermediate_base(`");
+    scanner_.expect(")");
+    return *of;
+  }
+
   InputRole input_role() {
     if (scanner_.accept("user(")) return UserInput{{role_index()}};
     if (scanner_.accept("lifted(")) return Lifted{{role_index()}};
     if (scanner_.accept("view_base(")) return ViewBase{{role_index()}};
     if (scanner_.accept("memory(")) return Memory{{role_index()}};
+    if (scanner_.accept("late(")) return LateInput{{role_index()}};
     if (const auto saved = saved_role()) return *saved;
     if (!scanner_.accept("tangent("))
-      scanner_.fail("`user(`, `lifted(`, `view_base(`, `memory(`, `tangent(` or `saved(`");
-    const auto of = differentiable_role();
-    if (!of) scanner_.fail("`output(`, `mutated(` or `intermediate_base(`");
-    scanner_.expect(")");
-    return Tangent{*of};
+      scanner_.fail("`user(`, `lifted(`, `view_base(`, `memory(`, `tangent(`, `late(` or `saved(`");
+    return Tangent{differentiable_in_parentheses()};
   }
 
   OutputRole output_role() {
@@ -266,7 +271,11 @@ class GraphParser {
     }
     if (scanner_.accept("grad(")) return Grad{{role_index()}};
     if (const auto saved = saved_role()) return *saved;
-    scanner_.fail("`output(`, `mutated(`, `intermediate_base(`, `grad(` or `saved(`");
+    if (scanner_.accept("late_write(")) return LateWrite{{role_index()}};
+    if (scanner_.accept("tangent_write(")) return TangentWrite{differentiable_in_parentheses()};
+    scanner_.fail(
+        "`output(`, `mutated(`, `intermediate_base(`, `grad(`, `late_write(`, "
+        "`tangent_write(` or `saved(`");
   }
 
   Scanner scanner_;

@@ -83,6 +83,7 @@ struct RecordedBackward {
   std::vector<RecordedOp> ops;
   std::vector<std::optional<ValueId>> gradients;  // by input of the node
   std::exception_ptr error;                       // what it throws instead
+  bool writes = false;                            // tensors that it did not make
 };
 
 /// An autograd node that the function attached to tensors itself, as a custom

@@ -20,6 +20,12 @@ std::string write(Grad role) { return fmt::format("grad({})", role.of.index); }
 std::string write(Saved role) { return fmt::format("saved(%{})", role.value.index); }
 std::string write(const Tangent& role) { return fmt::format("tangent({})", to_text(role.of)); }
 
+std::string write(LateInput role) { return fmt::format("late({})", role.input.index); }
+std::string write(LateWrite role) { return fmt::format("late_write({})", role.of.index); }
+std::string write(const TangentWrite& role) {
+  return fmt::format("tangent_write({})", to_text(role.of));
+}
+
 constexpr auto kWrite = [](const auto& role) { return write(role); };
 
 }  // namespace
@@ -27,6 +33,15 @@ constexpr auto kWrite = [](const auto& role) { return write(role); };
 std::string to_text(const InputRole& role) { return std::visit(kWrite, role); }
 std::string to_text(const OutputRole& role) { return std::visit(kWrite, role); }
 std::string to_text(const Differentiable& role) { return std::visit(kWrite, role); }
+
+bool belongs_to_backward(const InputRole& role) {
+  return std::holds_alternative<Tangent>(role) || std::holds_alternative<LateInput>(role);
+}
+
+bool belongs_to_backward(const OutputRole& role) {
+  return std::holds_alternative<Grad>(role) || std::holds_alternative<LateWrite>(role) ||
+         std::holds_alternative<TangentWrite>(role);
+}
 
 std::optional<InputIndex> primal_of(const InputRole& role) {
   if (const auto* user = std::get_if<UserInput>(&role)) return user->input;

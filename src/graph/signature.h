@@ -33,6 +33,13 @@ struct Memory {
   bool operator==(const Memory&) const = default;
 };
 
+/// An input of the call as it is when backward runs: what a custom function's backward reads of a
+/// tensor that it kept without a check.
+struct LateInput {
+  InputIndex input;
+  bool operator==(const LateInput&) const = default;
+};
+
 // ---- roles of outputs
 /// A tensor that the user's function returns.
 struct UserOutput {
@@ -55,6 +62,12 @@ struct Grad {
   bool operator==(const Grad&) const = default;
 };
 
+/// What backward leaves in input `of`.
+struct LateWrite {
+  InputIndex of;
+  bool operator==(const LateWrite&) const = default;
+};
+
 // ---- roles of both
 /// A value that forward hands to backward.
 struct Saved {
@@ -71,13 +84,24 @@ struct Tangent {
   bool operator==(const Tangent&) const = default;
 };
 
-using InputRole = std::variant<UserInput, Lifted, ViewBase, Memory, Tangent, Saved>;
-using OutputRole = std::variant<UserOutput, MutatedInput, IntermediateBase, Grad, Saved>;
+/// What backward leaves in the tangent of `of`.
+struct TangentWrite {
+  Differentiable of;
+  bool operator==(const TangentWrite&) const = default;
+};
+
+using InputRole = std::variant<UserInput, Lifted, ViewBase, Memory, Tangent, LateInput, Saved>;
+using OutputRole =
+    std::variant<UserOutput, MutatedInput, IntermediateBase, Grad, LateWrite, TangentWrite, Saved>;
 
 /// Writes a role as in graph text, for example `tangent(output(0))`.
 std::string to_text(const InputRole& role);
 std::string to_text(const OutputRole& role);
 std::string to_text(const Differentiable& role);
+
+/// Whether backward takes or gives it, not forward.
+bool belongs_to_backward(const InputRole& role);
+bool belongs_to_backward(const OutputRole& role);
 
 /// Returns the input that a primal's role names; nothing for tangents and saved values.
 std::optional<InputIndex> primal_of(const InputRole& role);

@@ -171,10 +171,14 @@ class Verifier {
   static uint64_t number_of(IntermediateBase role) { return role.base.index; }
   static uint64_t number_of(Grad role) { return role.of.index; }
   static uint64_t number_of(Saved role) { return role.value.index; }
-  static uint64_t number_of(const Tangent& role) {
+  static uint64_t number_of(LateInput role) { return role.input.index; }
+  static uint64_t number_of(LateWrite role) { return role.of.index; }
+  static uint64_t number_of(const Tangent& role) { return number_of(role.of); }
+  static uint64_t number_of(const TangentWrite& role) { return number_of(role.of); }
+  static uint64_t number_of(const Differentiable& of) {
     constexpr int kIndexBits = 32;
-    const uint64_t number = std::visit([](const auto& one) { return number_of(one); }, role.of);
-    return number | static_cast<uint64_t>(role.of.index()) << kIndexBits;
+    const uint64_t number = std::visit([](const auto& one) { return number_of(one); }, of);
+    return number | static_cast<uint64_t>(of.index()) << kIndexBits;
   }
 
   template <class Role>

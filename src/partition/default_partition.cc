@@ -30,9 +30,9 @@ class SavedValueChoice {
         producer_(producers(joint)),
         is_visited_(joint.values.size()),
         is_saved_(joint.values.size()),
-        is_tangent_(joint.values.size()) {
+        is_late_(joint.values.size()) {
     for (const GraphInput& input : joint.inputs) {
-      if (std::holds_alternative<Tangent>(input.role)) is_tangent_[input.value.index] = true;
+      if (belongs_to_backward(input.role)) is_late_[input.value.index] = true;
     }
   }
 
@@ -42,7 +42,7 @@ class SavedValueChoice {
         for_each_read(node, [this](ValueId value) { need(value); });
     }
     for (const GraphOutput& output : joint_.outputs) {
-      if (output.value && std::holds_alternative<Grad>(output.role)) need(*output.value);
+      if (output.value && belongs_to_backward(output.role)) need(*output.value);
     }
     SavedValues saved;
     for (uint32_t i = 0; i < is_saved_.size(); ++i) {
@@ -57,7 +57,7 @@ class SavedValueChoice {
     is_visited_[value.index] = true;
     const auto id = producer_[value.index];
     if (!id) {
-      if (!is_tangent_[value.index]) is_saved_[value.index] = true;
+      if (!is_late_[value.index]) is_saved_[value.index] = true;
       return;
     }
     const Node& node = joint_.node(*id);
@@ -73,7 +73,7 @@ class SavedValueChoice {
   std::vector<std::optional<NodeId>> producer_;
   std::vector<bool> is_visited_;  // by ValueId
   std::vector<bool> is_saved_;    // by ValueId
-  std::vector<bool> is_tangent_;  // by ValueId
+  std::vector<bool> is_late_;     // by ValueId: an input of backward
 };
 
 }  // namespace

@@ -217,19 +217,18 @@ void check_saved_values(const Graph& joint, const SavedValues& saved) {
   }
 }
 
-std::vector<GraphInput> tangents_of(const Graph& joint) {
-  std::vector<GraphInput> tangents;
+std::vector<GraphInput> inputs_of_backward(const Graph& joint) {
+  std::vector<GraphInput> inputs;
   for (const GraphInput& input : joint.inputs) {
-    if (std::holds_alternative<Tangent>(input.role)) tangents.push_back(input);
+    if (belongs_to_backward(input.role)) inputs.push_back(input);
   }
-  return tangents;
+  return inputs;
 }
 
-template <class Role>
-std::vector<GraphOutput> outputs_of(const Graph& joint) {
+std::vector<GraphOutput> outputs_of_backward(const Graph& joint) {
   std::vector<GraphOutput> outputs;
   for (const GraphOutput& output : joint.outputs) {
-    if (std::holds_alternative<Role>(output.role)) outputs.push_back(output);
+    if (belongs_to_backward(output.role)) outputs.push_back(output);
   }
   return outputs;
 }
@@ -237,10 +236,10 @@ std::vector<GraphOutput> outputs_of(const Graph& joint) {
 // The backward nodes and what they need.
 Graph cut_phase(const Graph& joint, const SavedValues& saved, bool uses_equals) {
   check_saved_values(joint, saved);
-  BackwardCut backward(joint, saved, tangents_of(joint));
+  BackwardCut backward(joint, saved, inputs_of_backward(joint));
   if (uses_equals) backward.use_equals();
   backward.need_backward_nodes();
-  return backward.cut(outputs_of<Grad>(joint));
+  return backward.cut(outputs_of_backward(joint));
 }
 
 }  // namespace
@@ -250,13 +249,13 @@ Graph cut_forward(const Graph& joint, const SavedValues& saved) {
   Graph forward;
   forward.values = joint.values;
   for (const GraphInput& input : joint.inputs) {
-    if (!std::holds_alternative<Tangent>(input.role)) forward.inputs.push_back(input);
+    if (!belongs_to_backward(input.role)) forward.inputs.push_back(input);
   }
   for (const Node& node : joint.nodes) {
     if (node.phase == Phase::Forward) forward.nodes.push_back(node);
   }
   for (const GraphOutput& output : joint.outputs) {
-    if (!std::holds_alternative<Grad>(output.role)) forward.outputs.push_back(output);
+    if (!belongs_to_backward(output.role)) forward.outputs.push_back(output);
   }
   const std::vector<bool> written_after = values_written_after(joint);
   for (const ValueId value : saved) {
@@ -282,7 +281,10 @@ Graph cut_gradients(const Graph& joint, const SavedValues& before,
     const auto primal = primal_of(input.role);
     if (primal && std::ranges::find(tangents, *primal) != tangents.end()) given.push_back(input);
   }
-  std::vector<GraphOutput> outputs = outputs_of<UserOutput>(joint);
+  std::vector<GraphOutput> outputs;
+  for (const GraphOutput& output : joint.outputs) {
+    if (std::holds_alternative<UserOutput>(output.role)) outputs.push_back(output);
+  }
   for (const ValueId value : after) outputs.push_back({value, Saved{value}});
   BackwardCut gradients(joint, before, given);
   gradients.use_equals();

@@ -12,8 +12,8 @@ namespace foregrad {
 /// Forward: inputs are the joint's primals in their order; outputs are the joint's primal outputs
 /// in their order (MutatedInput, UserOutput, IntermediateBase), then one `Saved{v}` for each saved
 /// value, ids ascending.
-/// Backward: inputs are `Saved{v}` in that same order, then the tangents in the joint's order;
-/// outputs are the gradients.
+/// Backward: inputs are `Saved{v}` in that same order, then the tangents and late inputs in the
+/// joint's order; outputs are the gradients, then the late writes and tangent writes.
 /// Value ids are those of the joint graph in both, and so are those in the roles. One thing is
 /// forward's own: the output `Saved{v}` may be a copy of `v`, a value that forward alone knows,
 /// with an id past the joint's. Backward always reads it as `v`.

@@ -89,9 +89,10 @@ void BackwardNode::check_unchanged(const std::vector<Slot>& slots) const {
 
 torch::autograd::variable_list BackwardNode::apply(Tensors&& tangents) {
   std::lock_guard lock(mutex_);
-  TangentLayout layout{.strides = std::vector<std::optional<c10::DimVector>>(tangent_count_),
-                       .autocast = {at::autocast::is_autocast_enabled(at::kCPU),
-                                    at::autocast::get_autocast_dtype(at::kCPU)}};
+  TangentLayout layout{
+      .strides = std::vector<std::optional<c10::DimVector>>(tangent_count_),
+      .autocast = autocast_.value_or(AutocastState{at::autocast::is_autocast_enabled(at::kCPU),
+                                                   at::autocast::get_autocast_dtype(at::kCPU)})};
   bool any = false;
   for (size_t i = 0; i < tangent_count_; ++i) {
     if (tangents[i].defined()) {
@@ -106,7 +107,38 @@ torch::autograd::variable_list BackwardNode::apply(Tensors&& tangents) {
   if (c10::GradMode::is_enabled()) return differentiate(std::move(tangents), std::move(layout));
   const Backward& backward = source_->backward_for(layout);
   if (backward.error) std::rethrow_exception(backward.error);
-  return backward.run(take_inputs(backward, std::move(tangents)));
+  return run(backward, std::move(tangents));
+}
+
+BackwardNode::Tensors BackwardNode::run(const Backward& backward, Tensors&& tangents) {
+  Tensors written;
+  if (!backward.writes.empty())
+    std::ranges::copy_if(tangents, std::back_inserter(written), &at::Tensor::defined);
+  Tensors results = backward.run(take_inputs(backward, std::move(tangents)));
+  const size_t gradients = results.size() - backward.writes.size();
+  for (size_t i = 0; i < backward.writes.size(); ++i) {
+    const Backward::Write& write = backward.writes[i];
+    const at::Tensor& target = write.input ? late_.at(*write.input) : written[*write.tangent];
+    {
+      const at::AutoDispatchBelowADInplaceOrView below_autograd;
+      target.copy_(results[gradients + i]);
+    }
+    for (uint32_t k = 0; k < write.version_advance; ++k)
+      torch::autograd::impl::bump_version(target);
+  }
+  results.resize(gradients);
+  return results;
+}
+
+const at::Tensor& BackwardNode::late_tensor(const Backward::Late& late) const {
+  const at::Tensor& tensor = late_.at(late.input);
+  TORCH_CHECK(tensor.sizes() == at::IntArrayRef(late.type.sizes) &&
+                  tensor.strides() == at::IntArrayRef(late.type.strides) &&
+                  tensor.scalar_type() == late.type.dtype,
+              "Foregrad: a custom function's backward reads an argument that was `",
+              to_text(late.type), "` in the call and is `", to_text(type_of(tensor)),
+              "` now. Change its sizes after backward.");
+  return tensor;
 }
 
 at::Tensor BackwardNode::take_saved(uint32_t index) {
@@ -141,6 +173,7 @@ BackwardNode::Tensors BackwardNode::take_inputs(const Backward& backward, Tensor
     if (tangent.defined()) inputs.push_back(coerce(std::move(tangent), backward.tangents[next++]));
   }
   tangents.clear();
+  for (const Backward::Late& late : backward.late) inputs.push_back(late_tensor(late));
   return inputs;
 }
 
@@ -157,7 +190,7 @@ BackwardNode::Tensors BackwardNode::differentiate(Tensors&& tangents, TangentLay
   if (again.refusal.empty()) return differentiate_again(std::move(tangents), again);
   const Backward& backward = source_->backward_for(layout);
   if (backward.error) std::rethrow_exception(backward.error);
-  Tensors gradients = backward.run(take_inputs(backward, std::move(tangents)));
+  Tensors gradients = run(backward, std::move(tangents));
   refuse_second_order(gradients, again.refusal);
   return gradients;
 }
@@ -168,7 +201,8 @@ BackwardNode::Tensors BackwardNode::differentiate_again(Tensors&& tangents,
   Tensors given;
   std::ranges::copy_if(tangents, std::back_inserter(given), &at::Tensor::defined);
   Tensors inputs = take_inputs(again.backward, std::move(tangents));
-  const Tensors coerced(inputs.begin() + static_cast<ptrdiff_t>(saved_count), inputs.end());
+  const Tensors coerced(inputs.begin() + static_cast<ptrdiff_t>(saved_count),
+                        inputs.begin() + static_cast<ptrdiff_t>(saved_count + given.size()));
   torch::autograd::edge_list edges;
   for (const auto& edge : again.edges) {
     using EdgeOf = DifferentiableBackward::EdgeOf;
@@ -182,13 +216,15 @@ BackwardNode::Tensors BackwardNode::differentiate_again(Tensors&& tangents,
   }
   Tensors results = again.backward.run(std::move(inputs));
   if (!again.differentiable.empty()) {
-    auto node = c10::make_intrusive<BackwardNode>(again.next, again.differentiable.size());
+    auto node =
+        c10::make_intrusive<BackwardNode>(again.next, again.differentiable.size(), autocast_);
     node->set_next_edges(std::move(edges));
     for (const uint32_t i : again.differentiable)
       torch::autograd::create_gradient_edge(results[i], node);
     node->reserve(again.saved.size());
     for (const SavedResult& saved : again.saved) node->save(results, saved);
     node->versions_ = versions_;
+    node->late_ = late_;
   }
   results.resize(num_outputs());
   // A tangent that is handed on is the caller's.

@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/saved_variable.h>
 
 #include <exception>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -33,8 +34,21 @@ struct Backward {
   Executable run;
   std::vector<uint32_t> saved;       // which of the node's saved values it takes, in order
   std::vector<TensorType> tangents;  // those of the layout, as they were traced
-  std::exception_ptr error{};        // what eager's backward throws; then nothing runs
-  std::vector<Slot> unchanged{};     // tensors that must not have been written since the call
+  /// An input of the call that it reads as it is then; after the tangents.
+  struct Late {
+    InputIndex input;
+    TensorType type;
+  };
+  std::vector<Late> late{};
+  /// What it writes besides; their values are the last outputs.
+  struct Write {
+    std::optional<InputIndex> input;  // one of the node's late tensors
+    std::optional<uint32_t> tangent;  // or a tangent, among those that are defined
+    uint32_t version_advance = 0;
+  };
+  std::vector<Write> writes{};
+  std::exception_ptr error{};     // what eager's backward throws; then nothing runs
+  std::vector<Slot> unchanged{};  // tensors that must not have been written since the call
 };
 
 /// A result of a graph that is saved for a backward.
@@ -84,8 +98,10 @@ class BackwardSource {
 /// Saved values are freed at their last use in backward.
 class BackwardNode final : public torch::autograd::Node {
  public:
-  BackwardNode(std::shared_ptr<BackwardSource> source, size_t tangent_count)
-      : source_(std::move(source)), tangent_count_(tangent_count) {}
+  /// `autocast`: what backward runs under; nothing: what it is called under.
+  BackwardNode(std::shared_ptr<BackwardSource> source, size_t tangent_count,
+               std::optional<AutocastState> autocast = std::nullopt)
+      : source_(std::move(source)), tangent_count_(tangent_count), autocast_(autocast) {}
 
   /// Saves a value, in the order of the backward graph's `Saved` inputs. `is_output`: it is an
   /// output of this node.
@@ -96,6 +112,8 @@ class BackwardNode final : public torch::autograd::Node {
   /// Notes an input that is not saved, for gradients of gradients to find if the caller still holds
   /// it. Numbered on from the saved values.
   void keep_weakly(const at::Tensor& input);
+  /// Holds an input that backward reads or writes as it is then.
+  void keep_late(InputIndex input, const at::Tensor& tensor) { late_.emplace(input, tensor); }
   /// Notes the version of an input or a base that is not saved itself.
   void note_version(Slot slot, const at::Tensor& tensor);
 
@@ -115,10 +133,13 @@ class BackwardNode final : public torch::autograd::Node {
   Tensors differentiate_again(Tensors&& tangents, const DifferentiableBackward& backward);
   Tensors take_inputs(const Backward& backward, Tensors&& tangents);
   at::Tensor take_saved(uint32_t index);
+  const at::Tensor& late_tensor(const Backward::Late& late) const;
+  Tensors run(const Backward& backward, Tensors&& tangents);
   void check_unchanged(const std::vector<Slot>& slots) const;
 
   std::shared_ptr<BackwardSource> source_;
   size_t tangent_count_;
+  std::optional<AutocastState> autocast_;
   std::vector<torch::autograd::SavedVariable> saved_;
   struct WeakInput {
     c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl> tensor;
@@ -126,6 +147,7 @@ class BackwardNode final : public torch::autograd::Node {
   };
   std::vector<WeakInput> weak_;
   std::vector<Version> versions_;
+  std::map<InputIndex, at::Tensor> late_;
   bool releases_ = false;
 };
 

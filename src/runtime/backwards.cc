@@ -11,10 +11,10 @@ constexpr size_t kMostLayouts = 32;
 }  // namespace
 
 Backwards::Backwards(std::vector<TensorType> tangents, BackwardMaker maker,
-                     std::optional<Backward> traced)
+                     std::optional<Backward> traced, const AutocastState& autocast)
     : tangents_(std::move(tangents)), maker_(std::move(maker)) {
   if (!traced) return;
-  TangentLayout layout;
+  TangentLayout layout{.strides = {}, .autocast = autocast};
   for (const TensorType& type : tangents_) layout.strides.emplace_back(type.strides);
   backwards_.emplace(std::move(layout), *std::move(traced));
 }

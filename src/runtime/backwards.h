@@ -23,9 +23,10 @@ struct BackwardMaker {
 /// Keeps what was made. May be used from several threads.
 class Backwards final : public BackwardSource {
  public:
-  /// `tangents`: all of them, as they were traced. `traced`: the backward for those, if it is
-  /// there.
-  Backwards(std::vector<TensorType> tangents, BackwardMaker maker, std::optional<Backward> traced);
+  /// `tangents`: all of them, as they were traced. `traced`: the backward for those under
+  /// `autocast`, if it is there.
+  Backwards(std::vector<TensorType> tangents, BackwardMaker maker, std::optional<Backward> traced,
+            const AutocastState& autocast = {});
 
   const Backward& backward_for(const TangentLayout& layout) override;
   const DifferentiableBackward& differentiable_for(const TangentLayout& layout,

@@ -83,7 +83,8 @@ const c10::intrusive_ptr<BackwardNode>& CallNodes::make(size_t p) {
       edges_[p][i] = edge_of(slots_[input.index]);
     }
   }
-  nodes_[p] = c10::make_intrusive<BackwardNode>(part.backwards, part.tangents.size());
+  nodes_[p] =
+      c10::make_intrusive<BackwardNode>(part.backwards, part.tangents.size(), part.autocast);
   nodes_[p]->set_next_edges(std::move(edges_[p]));
   return nodes_[p];
 }

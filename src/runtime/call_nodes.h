@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/edge.h>
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct NodeParts {
   std::vector<InputIndex> differentiated{};
   std::vector<size_t> saved{};  // which of the forward's saved values it saves
   std::shared_ptr<BackwardSource> backwards{};
+  std::optional<AutocastState> autocast{};  // of backward, if it is fixed
 };
 
 class CallNodes {

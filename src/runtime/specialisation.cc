@@ -135,6 +135,7 @@ void Specialisation::save(size_t part, const c10::intrusive_ptr<BackwardNode>& n
     }
   }
   for (const InputIndex input : parts_.kept_weakly) node->keep_weakly(slots[input.index]);
+  for (const InputIndex input : parts_.late) node->keep_late(input, slots[input.index]);
   for (uint32_t i = 0; i < meta.inputs.size(); ++i) {
     const InputInfo& info = meta.inputs[i];
     if (info.version_advance > 0 || !info.is_graph_input() || info.is_checked)

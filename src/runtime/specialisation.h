@@ -30,6 +30,8 @@ struct SpecialisationParts {
   std::map<ValueId, size_t> saved_in_outputs{};
   /// Inputs that gradients of gradients may need and no backward saves.
   std::vector<InputIndex> kept_weakly{};
+  /// Inputs that backward reads or writes as they are then.
+  std::vector<InputIndex> late{};
   std::vector<NodeParts> nodes;  // those that others lead to come first
 };
 

@@ -1,5 +1,6 @@
 // Backward as the caller runs it: tangents, orders, what is held.
 #include <ATen/Context.h>
+#include <torch/library.h>
 
 #include "behaviours/callers.h"
 #include "support/as_eager.h"
@@ -200,6 +201,80 @@ TEST(Behaviours, B116_AnExpandedOutput) {
              true);
         differentiate(called);
       });
+}
+
+/// A watched tensor, and whether it was alive when the probe last ran.
+struct Watch {
+  c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl> tensor{
+      c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>()};
+  bool was_alive = false;
+  int probes = 0;
+};
+Watch& watch() {
+  static Watch watched;
+  return watched;
+}
+
+/// An operator that notes whether the watched tensor is still there.
+at::Tensor probe(const at::Tensor& x) {
+  watch().was_alive = !watch().tensor.expired();
+  ++watch().probes;
+  return x.clone();
+}
+
+/// Its backward makes a tensor of its gradient, then looks whether the gradient is still there.
+struct Probing : torch::autograd::Function<Probing> {
+  static at::Tensor forward(torch::autograd::AutogradContext* /*ctx*/, const at::Tensor& x) {
+    return x * 2;
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* /*ctx*/,
+                                                 torch::autograd::variable_list grads) {
+    static const auto op = c10::Dispatcher::singleton()
+                               .findSchemaOrThrow("foregrad_behaviours::probe", "")
+                               .typed<at::Tensor(const at::Tensor&)>();
+    at::Tensor scaled = grads[0] * 3;
+    grads.clear();
+    return {op.call(scaled)};
+  }
+};
+
+/// Runs backward of a compiled model and a loss; the tangent of the model must be gone when the
+/// model's backward has used it.
+void expect_released(const std::function<at::Tensor(const at::Tensor&)>& loss) {
+  torch::Library library(torch::Library::FRAGMENT, "foregrad_behaviours", std::nullopt, __FILE__,
+                         __LINE__);
+  library.def("probe(Tensor x) -> Tensor");
+  library.impl("probe", torch::dispatch(c10::DispatchKey::CPU, TORCH_FN(probe)));
+  const auto model =
+      compile([](const at::Tensor& x) { return Probing::apply(x); }, {.policy = Policy::Refuse});
+  const at::Tensor x = leaf({8});
+  for (int i = 0; i < 3; ++i) {
+    at::Tensor y = model(x);
+    y.register_hook([](const at::Tensor& gradient) {
+      watch().tensor = {gradient.getIntrusivePtr()};
+      return gradient;
+    });
+    at::Tensor total = loss(y);
+    y.reset();
+    watch().probes = 0;
+    total.backward();
+    EXPECT_EQ(watch().probes, 1);
+    EXPECT_FALSE(watch().was_alive) << "call " << i;
+  }
+}
+
+// The incoming tangent of a compiled model is released as soon as its backward has used it:
+// compiled loss.
+TEST(Behaviours, B113_ATangentFromACompiledLossIsReleased) {
+  const auto loss = compile([](const at::Tensor& y) { return (y * y).sum(); });
+  expect_released([&](const at::Tensor& y) { return loss(y); });
+  EXPECT_EQ(loss.report().eager_calls, 0U);
+}
+
+// And with an eager loss.
+TEST(Behaviours, B114_ATangentFromAnEagerLossIsReleased) {
+  expect_released([](const at::Tensor& y) { return (y * y).sum(); });
+  EXPECT_EQ(watch().probes, 1);
 }
 
 }  // namespace

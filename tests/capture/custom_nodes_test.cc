@@ -88,18 +88,6 @@ TEST(CustomNodes, RecordingAgainTellsBackwardsApart) {
   EXPECT_EQ(first_difference(first, recorded(run, {x})), 1U);
 }
 
-struct Writing : torch::autograd::Function<Writing> {
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x) {
-    ctx->saved_data["x"] = x;
-    return x.clone();
-  }
-  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    const torch::NoGradGuard no_grad;
-    ctx->saved_data["x"].toTensor().zero_();
-    return {grads[0]};
-  }
-};
-
 struct Many : torch::autograd::Function<Many> {
   static variable_list forward(AutogradContext* /*ctx*/, const at::Tensor& x) {
     return {x + 1, x + 2, x + 3, x + 4};
@@ -109,10 +97,27 @@ struct Many : torch::autograd::Function<Many> {
   }
 };
 
-TEST(CustomNodes, RefusesWritesInBackwardAndManyResults) {
-  EXPECT_THROW(
-      recorded([](const Tensors& in) -> Tensors { return {Writing::apply(in[0])}; }, {leaf()}),
-      Refusal);
+struct Writing : torch::autograd::Function<Writing> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& y) {
+    ctx->saved_data["y"] = y;
+    return x.clone();
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    ctx->saved_data["y"].toTensor().zero_();
+    return {grads[0], at::Tensor()};
+  }
+};
+
+TEST(CustomNodes, WritesOfABackwardAreNotTheCalls) {
+  const Recording recording =
+      recorded([](const Tensors& in) -> Tensors { return {Writing::apply(in[0], in[1])}; },
+               {leaf(), at::ones({2})});
+  EXPECT_TRUE(recording.nodes[0]->backwards.at(1).writes);
+  EXPECT_FALSE(recording.inputs[1].seen.data_mutated);
+  EXPECT_EQ(recording.inputs[1].seen.version_advance, 0U);
+}
+
+TEST(CustomNodes, RefusesManyResults) {
   EXPECT_THROW(recorded([](const Tensors& in) { return Many::apply(in[0]); }, {leaf()}), Refusal);
 }
 

@@ -154,6 +154,12 @@ struct Stashed : torch::autograd::Function<Stashed> {
 };
 
 TEST(CustomFunctions, WhatItStashedIsReadAsItIsInBackward) {
+  expect_compiled([](const Tensors& in) -> Tensors { return {Stashed::apply(in[0], in[1])}; },
+                  start_of({Kind::Leaf, Kind::Plain}, {3}),
+                  [](const Called& called) {
+                    called.arguments[1].mul_(3);
+                    called.results[0].sum().backward();
+                  });
   expect_compiled(
       [](const Tensors& in) -> Tensors {
         auto scale = in[1] * 2;
@@ -270,6 +276,81 @@ TEST(CustomFunctions, AViewOfItsResultIsReturned) {
         return {Reversed::apply(in[0]).view({6}), in[0] * 2};
       },
       start_of(Kind::Leaf, {3, 2}));
+}
+
+/// Adds ten to a buffer when backward runs.
+struct Counting : torch::autograd::Function<Counting> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& buffer) {
+    ctx->saved_data["buffer"] = buffer;
+    buffer.add_(1);
+    return x * 2;
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const at::Tensor buffer = ctx->saved_data["buffer"].toTensor();
+    buffer.add_(10);
+    return {grads[0] * buffer, at::Tensor()};
+  }
+};
+
+TEST(CustomFunctions, BackwardWritesABuffer) {
+  const Program program = [](const Tensors& in) -> Tensors {
+    return {Counting::apply(in[0], in[1])};
+  };
+  const MakeStart make = [] { return Start{{leaf({3}), at::zeros({})}}; };
+  expect_compiled(program, make);
+  expect_compiled(program, make, [](const Called& called) {
+    const auto& y = called.results[0];
+    called.arguments[1].mul_(5);  // what backward finds is what is there then
+    called.seen.note_values("first", grad({y.sum()}, {called.arguments[0]}, {}, true)[0]);
+    called.seen.note_values("second", grad({y.sum()}, {called.arguments[0]})[0]);
+  });
+  // With a history the gradients are right, and say why they have no derivative.
+  expect_compiled(program, make, [](const Called& called) {
+    const auto g = grad({called.results[0].sum()}, {called.arguments[0]}, {}, true, true)[0];
+    called.seen.note_values("gradient", g);
+  });
+}
+
+/// Doubles its incoming gradient in place.
+struct Doubling2 : torch::autograd::Function<Doubling2> {
+  static at::Tensor forward(AutogradContext* /*ctx*/, const at::Tensor& x) { return x.clone(); }
+  static variable_list backward(AutogradContext* /*ctx*/, const variable_list& grads) {
+    return {grads[0].mul_(2) + 1};
+  }
+};
+
+TEST(CustomFunctions, BackwardWritesItsTangent) {
+  const Program program = [](const Tensors& in) -> Tensors { return {Doubling2::apply(in[0])}; };
+  expect_compiled(program, start_of(Kind::Leaf, {3}), [](const Called& called) {
+    const at::Tensor tangent = at::full({3}, 3.0);
+    called.seen.note_values("gradient",
+                            grad({called.results[0]}, {called.arguments[0]}, {tangent})[0]);
+    called.seen.note_values("tangent", tangent);
+    called.seen.note("version", std::to_string(tangent._version()));
+  });
+  expect_compiled(
+      [](const Tensors& in) -> Tensors { return {Doubling2::apply(in[0]) * in[0] + in[0]}; },
+      start_of(Kind::Leaf, {3}));
+}
+
+/// Writes a view of what it kept.
+struct WritingAView : torch::autograd::Function<WritingAView> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& buffer) {
+    ctx->saved_data["buffer"] = buffer;
+    return x.clone();
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    ctx->saved_data["buffer"].toTensor()[0].fill_(7);
+    return {grads[0], at::Tensor()};
+  }
+};
+
+TEST(CustomFunctions, BackwardWritesAViewOfABuffer) {
+  expect_refused([](const Tensors& in) -> Tensors { return {WritingAView::apply(in[0], in[1])}; },
+                 [] {
+                   return Start{{leaf({3}), at::zeros({3})}};
+                 },
+                 "does more to a tensor");
 }
 
 struct Throwing : torch::autograd::Function<Throwing> {
