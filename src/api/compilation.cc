@@ -233,6 +233,11 @@ std::vector<InputIndex> late_inputs(const Recording& recording, const ViewAndMut
   return late;
 }
 
+/// What a call needs of a graph that is compiled.
+Graph without_nodes(const Graph& graph) {
+  return {.values = graph.values, .nodes = {}, .inputs = graph.inputs, .outputs = graph.outputs};
+}
+
 bool is_written_as_a_whole(const InputInfo& info) {
   return info.is_written_back() && info.written_parts.empty() && !info.metadata_mutated &&
          !info.storage_changed && info.type.is_dense_and_non_overlapping();
@@ -303,7 +308,7 @@ void build(Compilation& made, Stages& stages) {
   stages.end("final passes");
   SpecialisationParts runtime{
       .meta = made.meta,
-      .forward = made.forward,
+      .forward = without_nodes(made.forward),
       .run_forward = compile_graph(compiler, made.forward),
       .lifted = made.lifted,
       .draws_random = std::ranges::any_of(made.joint.nodes,

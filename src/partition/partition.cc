@@ -15,6 +15,7 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -109,6 +110,7 @@ class BackwardCut {
     Graph backward;
     backward.values = joint_.values;
     backward.inputs = inputs_;
+    backward.nodes.reserve(joint_.nodes.size());
     for (uint32_t i = 0; i < joint_.nodes.size(); ++i) {
       if (joint_.nodes[i].phase == Phase::Backward) {
         if (takes_backward_nodes_) backward.nodes.push_back(with_equals(joint_.nodes[i]));
@@ -251,9 +253,10 @@ Graph cut_forward(const Graph& joint, const SavedValues& saved) {
   for (const GraphInput& input : joint.inputs) {
     if (!belongs_to_backward(input.role)) forward.inputs.push_back(input);
   }
-  for (const Node& node : joint.nodes) {
-    if (node.phase == Phase::Forward) forward.nodes.push_back(node);
-  }
+  const auto is_forward = [](const Node& node) { return node.phase == Phase::Forward; };
+  forward.nodes.reserve(static_cast<size_t>(std::ranges::count_if(joint.nodes, is_forward)) +
+                        saved.size());
+  std::ranges::copy_if(joint.nodes, std::back_inserter(forward.nodes), is_forward);
   for (const GraphOutput& output : joint.outputs) {
     if (!belongs_to_backward(output.role)) forward.outputs.push_back(output);
   }

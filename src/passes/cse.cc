@@ -74,11 +74,10 @@ class Cse {
 
   Graph run() {
     // The nodes stay as they were for `copy_memory_of`.
-    Graph result{
-        .values = graph_.values, .nodes = {}, .inputs = graph_.inputs, .outputs = graph_.outputs};
+    Graph result{.values = {}, .nodes = {}, .inputs = graph_.inputs, .outputs = graph_.outputs};
     result.nodes.reserve(graph_.nodes.size());
     nodes_ = &result.nodes;
-    values_ = &result.values;
+    values_ = &graph_.values;
     for (const Node& original : graph_.nodes) {
       Node node = original;
       for_each_read(node, [&](ValueId& value) { value = renamed_[value.index]; });
@@ -94,6 +93,7 @@ class Cse {
       output.value =
           is_gradient ? copy_memory_of(producer, *output.value) : renamed_[output.value->index];
     }
+    result.values = std::move(graph_.values);
     return result;
   }
 
@@ -196,7 +196,7 @@ class Cse {
       });
     }
     for_each_definition(copy, [&](ValueId& result) {
-      values_->push_back(graph_.type(result));
+      values_->push_back(TensorType(graph_.type(result)));
       const ValueId fresh{static_cast<uint32_t>(values_->size() - 1)};
       copies_.emplace(result, fresh);
       result = fresh;
@@ -207,7 +207,7 @@ class Cse {
 
   using Table = std::unordered_multimap<size_t, uint32_t>;  // hash to place in `*nodes_`
 
-  const Graph graph_;  // as it came
+  Graph graph_;  // as it came, but for values of copies
   const AliasClasses classes_;
   std::vector<ValueId> renamed_;        // by ValueId
   std::vector<Reach> is_output_;        // by ValueId
