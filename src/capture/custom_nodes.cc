@@ -65,6 +65,28 @@ class OwnNumbers {
   std::unordered_map<uint32_t, uint32_t> numbers_;
 };
 
+/// While it lives, operators are recorded as a backward's, and their writes are not the function's.
+class OpsOfBackward {
+ public:
+  OpsOfBackward(std::vector<RecordedOp>& of_function, std::vector<RecordedOp>& of_backward,
+                InputTable& inputs)
+      : of_function_(of_function), of_backward_(of_backward), inputs_(inputs) {
+    std::swap(of_function_, of_backward_);
+    inputs_.note_writes(false);
+  }
+  OpsOfBackward(const OpsOfBackward&) = delete;
+  OpsOfBackward& operator=(const OpsOfBackward&) = delete;
+  ~OpsOfBackward() {
+    std::swap(of_function_, of_backward_);
+    inputs_.note_writes(true);
+  }
+
+ private:
+  std::vector<RecordedOp>& of_function_;
+  std::vector<RecordedOp>& of_backward_;
+  InputTable& inputs_;
+};
+
 /// Visits the values of a backward that it did not make itself.
 template <class Visit>
 void for_each_saved(const RecordedBackward& backward, const std::vector<ValueId>& tangents,
@@ -240,30 +262,31 @@ CustomNodes::Run CustomNodes::run(const Found& found, uint32_t defined_tangents)
     if (tangent.defined()) run.tangents.push_back(values_.number(tangent));
   }
   run.first_own_value = recording_.value_count;
-  std::swap(recording_.ops, run.backward.ops);
-  inputs_.note_writes(false);
   try {
+    const OpsOfBackward ops(recording_.ops, run.backward.ops, inputs_);
     run.backward.gradients = take_gradients(found, std::move(tangents));
   } catch (const std::exception& error) {
-    if (defined_tangents == found.results() && !is_eagers(error)) throw;
     run.backward.error = std::current_exception();
+    undo_writes(found, run);
+    run.backward.ops.clear();
+    if (defined_tangents == found.results() && !is_eagers(error)) throw;
+    return run;
   }
-  std::swap(recording_.ops, run.backward.ops);
-  inputs_.note_writes(true);
-  if (run.backward.error) run.backward.ops.clear();
   undo_writes(found, run);
   return run;
 }
 
-/// The recorder has counted them as the function's own.
+/// The recorder has counted them as the function's own. Throws `Refusal` for those that can't be
+/// done later, unless the backward throws anyway.
 void CustomNodes::undo_writes(const Found& found, Run& run) {
   for (const RecordedOp& op : run.backward.ops) {
     for (const RecordedWrite& write : op.writes) {
       const at::Tensor tensor = values_.tensors()[write.value.index];
       const bool is_tangent = std::ranges::find(run.tangents, write.value) != run.tangents.end();
       if (!is_tangent && is_own(run, tensor)) continue;
-      if (write.rewritten || write.storage || !write.data ||
-          !(is_tangent || inputs_.is_whole_input(write.value))) {
+      const bool is_possible = !write.rewritten && !write.storage && write.data &&
+                               (is_tangent || inputs_.is_whole_input(write.value));
+      if (!is_possible && !run.backward.error) {
         throw Refusal(fmt::format(
             "{} does more to a tensor that it did not make than write the elements of a tangent "
             "or of an argument, by `{}`. Expected it to give new tensors.",

@@ -24,7 +24,7 @@ namespace foregrad {
 struct AutocastState {
   bool enabled = false;
   at::ScalarType dtype = at::kBFloat16;
-  auto operator<=>(const AutocastState&) const = default;
+  auto operator<=>(const AutocastState&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// The thread's modes that change what an operator means to autograd.

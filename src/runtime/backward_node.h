@@ -25,7 +25,7 @@ struct TangentLayout {
   /// handed on as it came, so its strides show.
   std::vector<std::optional<c10::DimVector>> strides;
   AutocastState autocast{};  // under which backward runs
-  auto operator<=>(const TangentLayout&) const = default;
+  auto operator<=>(const TangentLayout&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// A backward compiled for one layout: its graph takes saved values, then the tangents that are

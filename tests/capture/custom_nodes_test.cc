@@ -117,6 +117,32 @@ TEST(CustomNodes, WritesOfABackwardAreNotTheCalls) {
   EXPECT_EQ(recording.inputs[1].seen.version_advance, 0U);
 }
 
+/// Its backward can't do with a write to what it kept, and writes before it says so.
+struct Minding : torch::autograd::Function<Minding> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& y) {
+    ctx->saved_data["y"] = y;
+    ctx->saved_data["version"] = static_cast<int64_t>(y._version());
+    return x.clone();
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const at::Tensor y = ctx->saved_data["y"].toTensor();
+    const bool is_as_it_was = y._version() == ctx->saved_data["version"].toInt();
+    y.add_(1);
+    TORCH_CHECK(is_as_it_was, "mine");
+    return {grads[0] * y, at::Tensor()};
+  }
+};
+
+TEST(CustomNodes, ATrialThatThrowsLeavesTheRecordingAsItWas) {
+  const Recording recording =
+      recorded([](const Tensors& in) -> Tensors { return {Minding::apply(in[0], in[1]) + 1}; },
+               {leaf(), at::ones({2})});
+  ASSERT_EQ(recording.ops.size(), 3U);  // clone, the node, add
+  EXPECT_FALSE(recording.nodes[0]->saved[0].is_checked);
+  EXPECT_EQ(recording.inputs[1].seen.version_advance, 0U);
+  EXPECT_FALSE(recording.inputs[1].seen.data_mutated);
+}
+
 TEST(CustomNodes, RefusesManyResults) {
   EXPECT_THROW(recorded([](const Tensors& in) { return Many::apply(in[0]); }, {leaf()}), Refusal);
 }
