@@ -58,8 +58,9 @@ std::vector<at::Tensor> run(const foregrad::Graph& graph, const std::vector<at::
 int main() {
   Profile profile;
   const foregrad::GraphCompiler compiler = [&](const foregrad::Graph& graph) {
-    return
-        [&profile, graph](std::vector<at::Tensor> inputs) { return run(graph, inputs, profile); };
+    return [&profile, graph](const std::vector<at::Tensor>& inputs) {
+      return run(graph, inputs, profile);
+    };
   };
   const foregrad::Backend backend{.forward = compiler, .backward = compiler, .inference = compiler};
 

@@ -24,7 +24,7 @@ struct TangentLayout {
   /// Of the tangents that are defined, in the order of the graph's tangents: a gradient may be
   /// handed on as it came, so its strides show.
   std::vector<std::optional<c10::DimVector>> strides;
-  AutocastState autocast{};  // under which backward runs
+  AutocastState autocast{};                                // under which backward runs
   auto operator<=>(const TangentLayout&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
