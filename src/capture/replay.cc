@@ -60,7 +60,8 @@ class JointReplay {
         tracer_(Tracer::Keep::Nodes, recording.decompositions.get()),
         takes_offsets_(takes_offsets(recording)),
         bases_(meta.bases.size()),
-        custom_nodes_(recording, [this](ValueId value) { return late_tensor(value); }) {
+        custom_nodes_(recording, std::make_shared<const std::function<at::Tensor(ValueId)>>(
+                                     [this](ValueId value) { return late_tensor(value); })) {
     for (const Effect& effect : meta.effects) {
       if (const auto* join = std::get_if<JoinHistory>(&effect)) joins_.push_back(join);
     }

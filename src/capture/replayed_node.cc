@@ -12,8 +12,8 @@
 namespace foregrad {
 
 ReplayedNode::ReplayedNode(std::shared_ptr<const RecordedNode> recorded,
-                           const std::vector<at::Tensor>& values, const LateTensors& late)
-    : recorded_(std::move(recorded)), late_(late) {
+                           const std::vector<at::Tensor>& values, LateTensors late)
+    : recorded_(std::move(recorded)), late_(std::move(late)) {
   for (const auto& input : recorded_->inputs) {
     const bool leads_on = input && values[input->index].requires_grad();
     add_next_edge(leads_on ? torch::autograd::impl::gradient_edge(values[input->index])
@@ -50,7 +50,7 @@ void ReplayedNode::save(size_t entry, const at::Tensor& tensor) {
 
 at::Tensor ReplayedNode::unpack(size_t entry) {
   if (late_ && unchecked_[entry].defined()) {
-    at::Tensor late = late_(recorded_->saved[entry].value);
+    at::Tensor late = (*late_)(recorded_->saved[entry].value);
     if (late.defined()) return late;
   }
   return unchecked_[entry].defined() ? unchecked_[entry] : checked_[entry].unpack(getptr());

@@ -16,7 +16,8 @@
 namespace foregrad {
 
 /// Gives the tensor that stands for an input when backward runs; undefined: the value itself does.
-using LateTensors = std::function<at::Tensor(ValueId)>;
+/// Null: values stand for themselves. Held by nodes, which may outlive their replay.
+using LateTensors = std::shared_ptr<const std::function<at::Tensor(ValueId)>>;
 
 /// Calls again what the recorded backward called, for the tangents that it gets.
 class ReplayedNode final : public torch::autograd::Node {
@@ -24,7 +25,7 @@ class ReplayedNode final : public torch::autograd::Node {
   /// `values`: of the replay, numbered as the recording's. `late`: for tensors that are not
   /// checked; must outlive it.
   ReplayedNode(std::shared_ptr<const RecordedNode> recorded, const std::vector<at::Tensor>& values,
-               const LateTensors& late);
+               LateTensors late);
 
   /// Makes the tensor the node's result.
   void give(const at::Tensor& tensor, const NodeResult& result);
@@ -36,7 +37,7 @@ class ReplayedNode final : public torch::autograd::Node {
   at::Tensor unpack(size_t entry);
 
   std::shared_ptr<const RecordedNode> recorded_;
-  const LateTensors& late_;
+  const LateTensors late_;
   // Entry by entry as recorded.
   std::vector<torch::autograd::SavedVariable> checked_;  // and results: they would hold the node
   std::vector<at::Tensor> unchecked_;
@@ -45,7 +46,7 @@ class ReplayedNode final : public torch::autograd::Node {
 /// The nodes of one replay.
 class ReplayedNodes {
  public:
-  explicit ReplayedNodes(const Recording& recording, LateTensors late = {})
+  explicit ReplayedNodes(const Recording& recording, LateTensors late = nullptr)
       : recording_(recording), late_(std::move(late)), nodes_(recording.nodes.size()) {}
   ReplayedNodes(const ReplayedNodes&) = delete;
   ReplayedNodes& operator=(const ReplayedNodes&) = delete;
