@@ -23,7 +23,7 @@ using LateTensors = std::shared_ptr<const std::function<at::Tensor(ValueId)>>;
 class ReplayedNode final : public torch::autograd::Node {
  public:
   /// `values`: of the replay, numbered as the recording's. `late`: for tensors that are not
-  /// checked; must outlive it.
+  /// checked.
   ReplayedNode(std::shared_ptr<const RecordedNode> recorded, const std::vector<at::Tensor>& values,
                LateTensors late);
 
