@@ -34,14 +34,6 @@ bool is_about_version(const std::exception& error) {
          std::string_view::npos;
 }
 
-bool is_about_version(const std::exception_ptr& thrown) {
-  try {
-    std::rethrow_exception(thrown);
-  } catch (const std::exception& error) {
-    return is_about_version(error);
-  }
-}
-
 /// What eager's backward throws too, if it comes to run.
 bool is_eagers(const std::exception& error) {
   return is_about_version(error) ||
@@ -338,9 +330,9 @@ void CustomNodes::find_checked(const Found& found) {
     torch::autograd::impl::bump_version(tensor);
     try {
       const Run unused = run(found, found.results());
-      saved.is_checked = unused.backward.error && is_about_version(unused.backward.error);
-    } catch (const c10::Error&) {
-      // It throws for another reason.
+      saved.is_checked = unused.backward.error != nullptr;
+    } catch (const std::exception&) {
+      saved.is_checked = true;  // it throws of a view that it is no longer what it was
     }
     counter.set_version(version);
   }

@@ -349,12 +349,16 @@ class JointReplay {
     return found;
   }
 
-  /// What a custom function's backward reads of an input that it kept is what the input holds then.
-  /// Gradients that are differentiated again are taken of what it held in the call.
+  /// What a custom function's backward reads of an input that it kept is what the input holds then:
+  /// nobody can say how that came about.
   at::Tensor late_tensor(ValueId value) {
-    if (c10::GradMode::is_enabled()) return {};
     for (uint32_t i = 0; i < recording_.inputs.size(); ++i) {
       if (!(recording_.inputs[i].value == value) || !meta_.inputs[i].may_be_late()) continue;
+      if (c10::GradMode::is_enabled()) {
+        throw Refusal(
+            "the backward of a custom function reads an argument that it kept without "
+            "`save_for_backward`. Expected it to save it, to differentiate its gradients again.");
+      }
       at::Tensor& late = late_[i];
       if (!late.defined())
         late = make_stand_in(tracer_, type_of(values_[value.index]), LateInput{{i}}, false, true);

@@ -138,7 +138,7 @@ TEST(CustomNodes, ATrialThatThrowsLeavesTheRecordingAsItWas) {
       recorded([](const Tensors& in) -> Tensors { return {Minding::apply(in[0], in[1]) + 1}; },
                {leaf(), at::ones({2})});
   ASSERT_EQ(recording.ops.size(), 3U);  // clone, the node, add
-  EXPECT_FALSE(recording.nodes[0]->saved[0].is_checked);
+  EXPECT_TRUE(recording.nodes[0]->saved[0].is_checked);
   EXPECT_EQ(recording.inputs[1].seen.version_advance, 0U);
   EXPECT_FALSE(recording.inputs[1].seen.data_mutated);
 }
