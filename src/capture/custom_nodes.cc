@@ -328,6 +328,7 @@ void CustomNodes::find_checked(const Found& found) {
     c10::VariableVersion counter = torch::autograd::impl::version_counter(tensor);  // shared
     const auto version = counter.current_version();
     torch::autograd::impl::bump_version(tensor);
+    values_.note_version(saved.value);  // it is no doing of the backward's
     try {
       const Run unused = run(found, found.results());
       saved.is_checked = unused.backward.error != nullptr;
@@ -335,6 +336,7 @@ void CustomNodes::find_checked(const Found& found) {
       saved.is_checked = true;  // it throws of a view that it is no longer what it was
     }
     counter.set_version(version);
+    values_.note_version(saved.value);
   }
 }
 
