@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <utility>
-#include <variant>
 
 #include "analysis/views_and_mutations.h"
 #include "api/compilation.h"
@@ -18,11 +17,7 @@ Graph graph_of_call(const Leaves& leaves, BoundFunction& function, const Compile
       settle(std::make_shared<const Recording>(std::move(recorded.recording)), leaves);
   const ViewAndMutationMeta meta = analyze_views_and_mutations(*recording);
   Graph graph = trace_all_outputs(*recording, meta, {}).graph;
-  std::erase_if(graph.outputs, [](const GraphOutput& output) {
-    return std::holds_alternative<Grad>(output.role);
-  });
-  std::vector<PassRecord> unused;
-  return run_passes(joint_passes(), std::move(graph), unused);
+  return run_passes(joint_passes(), std::move(graph));
 }
 
 }  // namespace foregrad::detail

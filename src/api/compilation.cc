@@ -158,7 +158,6 @@ class NodeBuilder {
              .differentiated = {},
              .backend = made.backend,
              .autocast = made.backward_autocast.value_or(AutocastState())};
-    is_autocast_fixed_ = made.backward_autocast.has_value();
   }
 
   /// Chooses what the node saves. `joint`: the trace of its gradients; `passes`: those over it.
@@ -203,7 +202,6 @@ class NodeBuilder {
     NodeParts parts{.tangents = node_.tangents,
                     .cuts = node_.cuts.always,
                     .differentiated = node_.differentiated};
-    if (is_autocast_fixed_) parts.autocast = node_.autocast;
     for (const ValueId value : node_.saved)
       parts.saved.push_back(std::ranges::lower_bound(saved, value) - saved.begin());
     parts.backwards = make_backwards(std::move(node_), std::move(traced));
@@ -216,7 +214,6 @@ class NodeBuilder {
   std::vector<Slot> unchanged_;
   std::vector<uint32_t> late_advances_;
   bool is_erroneous_ = false;
-  bool is_autocast_fixed_ = false;
 };
 
 /// What custom functions keep without a check.
@@ -304,6 +301,7 @@ void build(Compilation& made, Stages& stages) {
         run_passes(passes_before(compiler_for(GraphUse::Backward, made.backend.get())),
                    std::move(made.backwards[i]), passes);
     parts.push_back(nodes[i].finish(joint_of(i), made.backwards[i], saved, kept_weakly));
+    parts.back().autocast = made.backward_autocast;
   }
   stages.end("final passes");
   SpecialisationParts runtime{

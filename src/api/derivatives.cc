@@ -46,11 +46,6 @@ GradientCuts cuts_of_gradients(const Derivatives& node) {
   return cuts;
 }
 
-Graph after(std::span<const Pass> passes, Graph graph) {
-  std::vector<PassRecord> unused;
-  return run_passes(passes, std::move(graph), unused);
-}
-
 const GraphCompiler& compiler_of(const Derivatives& node) {
   return compiler_for(GraphUse::Backward, node.backend.get());
 }
@@ -61,11 +56,11 @@ std::span<const Pass> higher_passes(const Derivatives& node) {
 
 Graph backward_graph(const Derivatives& node, Graph joint) {
   if (node.earlier.empty()) {
-    const Graph graph = after(masked_joint_passes(), std::move(joint));
-    return after(passes_before(compiler_of(node)), cut_backward(graph, node.saved));
+    const Graph graph = run_passes(masked_joint_passes(), std::move(joint));
+    return run_passes(passes_before(compiler_of(node)), cut_backward(graph, node.saved));
   }
-  const Graph graph = after(higher_joint_passes(), std::move(joint));
-  return after(higher_passes(node), cut_last_gradients(graph, node.saved));
+  const Graph graph = run_passes(higher_joint_passes(), std::move(joint));
+  return run_passes(higher_passes(node), cut_last_gradients(graph, node.saved));
 }
 
 /// Compiles the backward of a node for any layout of its tangents.
@@ -107,7 +102,7 @@ class DifferentiableCompiler {
     }
     JointTrace joint = trace_next(last);
     const bool is_erroneous = joint.gradient_error != nullptr;
-    joint_ = after(higher_joint_passes(), std::move(joint.graph));
+    joint_ = run_passes(higher_joint_passes(), std::move(joint.graph));
 
     Derivatives next{.recording = node_.recording,
                      .meta = node_.meta,
@@ -123,7 +118,7 @@ class DifferentiableCompiler {
                      .differentiated = {},
                      .backend = node_.backend};
     next.saved = is_erroneous ? choose_saved_for_each(next) : choose_saved_values(joint_);
-    const Graph gradients = after(higher_passes(node_), cut(next.saved));
+    const Graph gradients = run_passes(higher_passes(node_), cut(next.saved));
 
     DifferentiableBackward made;
     made.backward = make_backward(gradients, node_.differentiated, compiler_of(node_));
@@ -248,7 +243,7 @@ SavedValues choose_saved_for_each(const Derivatives& derivatives) {
     JointTrace joint = trace(derivatives, derivatives.earlier + GradientRound{.of = {tangent}});
     if (joint.gradient_error) continue;
     const auto passes = derivatives.earlier.empty() ? masked_joint_passes() : higher_joint_passes();
-    const SavedValues own = choose_saved_values(after(passes, std::move(joint.graph)));
+    const SavedValues own = choose_saved_values(run_passes(passes, std::move(joint.graph)));
     saved.insert(own.begin(), own.end());
   }
   return {saved.begin(), saved.end()};

@@ -20,22 +20,11 @@ namespace detail {
 
 namespace {
 
-Graph after(std::span<const Pass> passes, Graph graph) {
-  std::vector<PassRecord> unused;
-  return run_passes(passes, std::move(graph), unused);
-}
-
 [[noreturn]] void refuse_captured(const at::Tensor& tensor, const std::string& op) {
   throw Refusal(fmt::format(
       "export: a tensor `{}` that is no argument, parameter or buffer is captured; `{}` "
       "uses it first. Pass it as an argument, or register it with the module.",
       to_text(type_of(tensor)), op));
-}
-
-void drop_gradients(Graph& graph) {
-  std::erase_if(graph.outputs, [](const GraphOutput& output) {
-    return std::holds_alternative<Grad>(output.role);
-  });
 }
 
 /// One function on its way to a graph that stands by itself.
@@ -54,13 +43,11 @@ class Export {
   Exported run() {
     check_inputs();
     check_outputs();
-    const bool is_joint = request_.kind != ExportRequest::Kind::Inference;
     JointTrace joint = trace_all_outputs(*recording_, meta_, tangents());
     if (joint.gradient_error) std::rethrow_exception(joint.gradient_error);
     if (request_.kind == ExportRequest::Kind::Training) take_ones(joint.graph);
     Exported exported{
-        .graph = after(joint_passes(), std::move(joint.graph)), .inputs = {}, .outputs = {}};
-    if (!is_joint) drop_gradients(exported.graph);
+        .graph = run_passes(joint_passes(), std::move(joint.graph)), .inputs = {}, .outputs = {}};
     check_generators(exported.graph);
     for (const GraphInput& input : exported.graph.inputs)
       exported.inputs.push_back(name_of(input.role));

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "capture/call_again.h"
 #include "capture/replayed_node.h"
 
 namespace foregrad {
@@ -40,13 +39,7 @@ RecordResult record_again(const Recording& recording, RecordRequest request) {
           base_of(values[input.value.index]);
     }
     ReplayedNodes nodes(recording);
-    for (const RecordedOp& op : recording.ops) {
-      if (op.is_call) {
-        call_again(op, values);
-      } else {
-        nodes.do_again(op, values);
-      }
-    }
+    for (const RecordedOp& op : recording.ops) nodes.run(op, values);
     std::vector<at::Tensor> outputs;
     for (const RecordedOutput& output : recording.outputs)
       outputs.push_back(output.seen.defined ? values[output.seen.value->index] : at::Tensor());

@@ -609,7 +609,13 @@ JointTrace trace_all_outputs(const Recording& recording, const ViewAndMutationMe
     if (recording.outputs[i].seen.defined) outputs.emplace_back(UserOutput{{i}});
   }
   const GradientCuts none;
-  return JointReplay(recording, meta, none, outputs).run({{.of = tangents}});
+  JointTrace joint = JointReplay(recording, meta, none, outputs).run({{.of = tangents}});
+  if (tangents.empty()) {
+    std::erase_if(joint.graph.outputs, [](const GraphOutput& output) {
+      return std::holds_alternative<Grad>(output.role);
+    });
+  }
+  return joint;
 }
 
 JointTrace trace_joint(const Recording& recording, const ViewAndMutationMeta& meta,

@@ -68,7 +68,7 @@ JointTrace trace_rounds(const Recording& recording, const ViewAndMutationMeta& m
                         const std::vector<GradientRound>& rounds, const GradientCuts& cuts = {});
 
 /// The same as `trace_rounds` for one round, but for the forward outputs: each updated input, then
-/// every defined output of the function, aliases too.
+/// every defined output of the function, aliases too. Without tangents there are no gradients.
 JointTrace trace_all_outputs(const Recording& recording, const ViewAndMutationMeta& meta,
                              const std::vector<Differentiable>& tangents);
 

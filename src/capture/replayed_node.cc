@@ -100,6 +100,14 @@ torch::autograd::variable_list ReplayedNode::apply(torch::autograd::variable_lis
   return gradients;
 }
 
+void ReplayedNodes::run(const RecordedOp& op, std::vector<at::Tensor>& values) {
+  if (op.is_call) {
+    call_again(op, values);
+  } else {
+    do_again(op, values);
+  }
+}
+
 void ReplayedNodes::do_again(const RecordedOp& op, const std::vector<at::Tensor>& values) {
   const at::Tensor& tensor = values[std::get<ValueId>(op.results[0]).index];
   if (!tensor.defined())

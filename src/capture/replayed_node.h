@@ -51,6 +51,8 @@ class ReplayedNodes {
   ReplayedNodes(const ReplayedNodes&) = delete;
   ReplayedNodes& operator=(const ReplayedNodes&) = delete;
 
+  /// Calls the operator again, or does what the function did without one.
+  void run(const RecordedOp& op, std::vector<at::Tensor>& values);
   /// Does what the function did to a value without an operator call.
   void do_again(const RecordedOp& op, const std::vector<at::Tensor>& values);
 

@@ -85,4 +85,9 @@ Graph run_passes(std::span<const Pass> passes, Graph graph, std::vector<PassReco
   return graph;
 }
 
+Graph run_passes(std::span<const Pass> passes, Graph graph) {
+  std::vector<PassRecord> unused;
+  return run_passes(passes, std::move(graph), unused);
+}
+
 }  // namespace foregrad

@@ -49,5 +49,7 @@ std::span<const Pass> higher_final_passes();
 /// `records`, the times without verifying and dumping.
 Graph run_passes(std::span<const Pass> passes, Graph graph, std::vector<PassRecord>& records,
                  const std::function<void(const char*, const Graph&)>& dump = {});
+/// The same where nobody asks how they went.
+Graph run_passes(std::span<const Pass> passes, Graph graph);
 
 }  // namespace foregrad

@@ -1,28 +1,10 @@
 // Autocast
-#include <ATen/autocast_mode.h>
-
+#include "support/autocast.h"
 #include "foregrad/compile.h"
 #include "support/as_eager.h"
 
 namespace foregrad::testing {
 namespace {
-
-/// While it lives, the thread autocasts to bfloat16, or not at all.
-class Autocast {
- public:
-  explicit Autocast(bool enabled) : before_(at::autocast::is_autocast_enabled(at::kCPU)) {
-    at::autocast::set_autocast_enabled(at::kCPU, enabled);
-  }
-  Autocast(const Autocast&) = delete;
-  Autocast& operator=(const Autocast&) = delete;
-  ~Autocast() {
-    at::autocast::set_autocast_enabled(at::kCPU, before_);
-    at::autocast::clear_cache();
-  }
-
- private:
-  bool before_;
-};
 
 at::Tensor product(const at::Tensor& x, const at::Tensor& w) { return x.matmul(w); }
 

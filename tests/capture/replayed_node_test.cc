@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "capture/call_again.h"
 #include "capture/recorder.h"
 
 namespace foregrad {
@@ -32,13 +31,7 @@ at::Tensor called_again(const Function& run, const at::Tensor& argument) {
   Tensors values(recording.value_count);
   values[recording.inputs[0].value.index] = argument;
   ReplayedNodes nodes(recording);
-  for (const RecordedOp& op : recording.ops) {
-    if (op.is_call) {
-      call_again(op, values);
-    } else {
-      nodes.do_again(op, values);
-    }
-  }
+  for (const RecordedOp& op : recording.ops) nodes.run(op, values);
   return values[recording.outputs[0].seen.value->index];
 }
 
