@@ -36,8 +36,7 @@ void follow(const at::Tensor& view) {
   if (!meta || !meta->has_bw_view()) return;
   const torch::autograd::ViewInfo& info = meta->get_backward_view();
   const at::Tensor& base = info.base_;
-  const bool is_strided = base.storage().is_alias_of(view.storage()) &&
-                          base.scalar_type() == view.scalar_type() &&
+  const bool is_strided = base.scalar_type() == view.scalar_type() &&
                           base.is_conj() == view.is_conj() && base.is_neg() == view.is_neg();
   if (!is_strided) return;
   TensorType type = type_of(view);

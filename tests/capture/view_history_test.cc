@@ -42,6 +42,24 @@ TEST(ViewHistory, OfAViewTakenOutsideOfAnother) {
   EXPECT_EQ(again.grad_fn()->next_edge(0).function, base.grad_fn());
 }
 
+TEST(ViewHistory, OfAViewThatWasGivenAnotherStorage) {
+  Tracer tracer(Tracer::Keep::ShapesOnly);
+  Tracer::Scope tracing(tracer);
+  TracingScope scope(TracingScope::Level::Replaying);
+  const at::Tensor base =
+      make_stand_in(tracer, {.sizes = {8}, .strides = {1}}, UserInput{}, true, false);
+  const at::Tensor other =
+      make_stand_in(tracer, {.sizes = {3}, .strides = {1}}, UserInput{}, false, true);
+  at::Tensor view = base.select(0, 1);
+  {
+    const at::NoGradGuard no_grad;
+    view.set_(other);
+  }
+  follow_views({view});
+  const auto* meta = torch::autograd::impl::get_view_autograd_meta(view);
+  EXPECT_EQ(meta->get_backward_view().view_fn()(base).sizes(), other.sizes());
+}
+
 TEST(ViewHistory, OfOtherTensorsStays) {
   at::Tensor x = at::ones({2, 3});
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::transpose_", "");

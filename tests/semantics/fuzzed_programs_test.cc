@@ -202,6 +202,20 @@ TEST(FuzzedPrograms, ALeafIsUsedBeforeItIsGivenAnotherStorage) {
       start_of(Kind::Leaf, {3}));
 }
 
+// Autograd cuts the written elements from the view's base by the sizes that the view has then.
+TEST(FuzzedPrograms, AViewIsGivenAnotherStorageAndThenWritten) {
+  expect_as_eager(
+      [](const Tensors& in) -> Tensors {
+        const at::Tensor factor = in[0] * 2;
+        without_grad([&] { return in[0].set_(in[1]); });
+        return {in[0].mul_(factor)};
+      },
+      []() -> Start {
+        const at::Tensor base = plain({3}).set_requires_grad(true) * 1;
+        return {.arguments = {base.as_strided({}, {}, 1), plain({3})}, .kept = {base}};
+      });
+}
+
 TEST(FuzzedPrograms, AnArgumentIsFreedOfItsHistoryAfterUse) {
   expect_as_eager(
       [](const Tensors& in) -> Tensors {
