@@ -9,6 +9,7 @@
 
 #include "graph/overlap.h"
 #include "graph/refusal.h"
+#include "ops/offsets.h"
 #include "ops/schema.h"
 
 namespace foregrad {
@@ -158,15 +159,18 @@ InputWrites any_writes() { return {.data = true, .history = true, .storage = fal
 
 std::vector<InputWrites> writes_of(const Recording& recording) {
   std::vector<InputWrites> writes;
+  const bool reaches_far = takes_offsets(recording);
   for (const RecordedInput& input : recording.inputs) {
     if (std::holds_alternative<ViewBase>(input.role) || std::holds_alternative<Memory>(input.role))
       break;
     // `detach_` advances no version: views of the tensor keep their history.
     const bool is_replaced = !input.seen.same_history && input.seen.version_advance > 0;
-    // Autograd takes a view from its base again after a write, by the sizes that it has then.
+    // After a write autograd takes a view from its base again, by the sizes that it has then, and
+    // views of the view, which may reach further than it.
     const bool is_other_view =
         input.seen.is_view && input.seen.requires_grad_after &&
-        (input.seen.before != input.seen.after || input.seen.storage_changed);
+        (input.seen.before != input.seen.after || input.seen.storage_changed ||
+         (reaches_far && input.seen.version_advance > 0));
     writes.push_back({.data = input.seen.data_mutated,
                       .history = is_replaced || is_other_view,
                       .storage = input.seen.storage_changed});

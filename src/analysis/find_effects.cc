@@ -131,14 +131,19 @@ class Finder {
 
   /// Reading a view asks it for its history.
   void note_reads(const RecordedOp& op) {
-    for (const Operand& argument : op.args) {
-      for_each_value(argument, [&](ValueId value) {
-        const auto base = recording_.view_bases.find(value);
-        if (base == recording_.view_bases.end()) return;
-        const auto rewrite = rewrites_.find(base->second.index);
-        if (rewrite != rewrites_.end()) add_once(rewrite->second.through, value);
-      });
+    for (const Operand& argument : op.args)
+      for_each_value(argument, [&](ValueId value) { note_read(value); });
+    if (!op.attaches) return;
+    for (const auto& input : recording_.nodes[op.attaches->node]->inputs) {
+      if (input) note_read(*input);
     }
+  }
+
+  void note_read(ValueId value) {
+    const auto base = recording_.view_bases.find(value);
+    if (base == recording_.view_bases.end()) return;
+    const auto rewrite = rewrites_.find(base->second.index);
+    if (rewrite != rewrites_.end()) add_once(rewrite->second.through, value);
   }
 
   // ---- from the first operator to the last

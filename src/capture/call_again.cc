@@ -22,6 +22,7 @@ uint64_t call_under(const ModeState& state, const RecordedOp& op, std::vector<at
     return values[id.index];
   });
   const WrittenLayouts layouts(op.op, stack);
+  follow_views(stack);
   op.op.callBoxed(&stack);
   {
     BelowFrontScope below;

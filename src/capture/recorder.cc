@@ -253,9 +253,10 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   const bool writes = is_mutating(op);
   if (!written.empty() && !op.hasTag(at::Tag::inplace_view)) check_overlap(op, stack);
   const WrittenLayouts layouts(op, stack);
+  follow_views(std::span(stack).subspan(begin));
   op.callBoxed(&stack);
   layouts.keep();
-  follow_views({stack.begin() + static_cast<ptrdiff_t>(begin), stack.end()});
+  follow_views(std::span(stack).subspan(begin));
   std::unordered_set<uint32_t> counted;
   for (const Written& before : written) {
     RecordedWrite write = note_write(before, op);

@@ -318,7 +318,7 @@ class JointReplay {
   }
 
   torch::autograd::Edge end_at(const Differentiable& cut) const {
-    torch::autograd::Edge edge = torch::autograd::impl::gradient_edge(tensor_of(cut));
+    torch::autograd::Edge edge = history_of(cut).edge;
     end_gradient_at(edge);
     return edge;
   }
@@ -331,7 +331,7 @@ class JointReplay {
     std::map<std::pair<const torch::autograd::Node*, uint32_t>, Differentiable> by_edge;
     for (const Differentiable& role : visible) {
       try {
-        const auto edge = torch::autograd::impl::gradient_edge(tensor_of(role));
+        const auto edge = history_of(role).edge;
         by_edge.try_emplace({edge.function.get(), edge.input_nr}, role);
       } catch (const c10::Error&) {
         // A view whose base was freed of its history; nobody can ask for its.
@@ -391,7 +391,7 @@ class JointReplay {
     if (is_first_round()) {
       const size_t first = edges_.size() - cuts_.later.size();
       for (size_t i = 0; i < cuts_.later.size(); ++i) {
-        const auto edge = torch::autograd::impl::gradient_edge(tensor_of(cuts_.later[i]));
+        const auto edge = history_of(cuts_.later[i]).edge;
         if (std::ranges::find(gradients.roots, edge) != gradients.roots.end())
           edges_[first + i] = end_at(cuts_.later[i]);
       }
@@ -532,10 +532,8 @@ class JointReplay {
         candidates.push_back({slot, tensor});
     };
     for (uint32_t i = 0; i < recording_.inputs.size(); ++i) {
-      const RecordedInput& input = recording_.inputs[i];
-      const bool is_saved_itself = input.seen.version_advance == 0 && !input.memory &&
-                                   !input.view_of && !meta_.inputs[i].is_checked;
-      if (!is_saved_itself) add(Slot{i}, values_[input.value.index]);
+      if (!meta_.inputs[i].is_saved_itself())
+        add(Slot{i}, values_[recording_.inputs[i].value.index]);
     }
     for (const BaseInfo& base : meta_.bases) {
       const at::Tensor& tensor = values_[base.value.index];
@@ -557,7 +555,12 @@ class JointReplay {
     }
     auto& nodes = tracer_.graph().nodes;
     const auto forward_nodes = static_cast<ptrdiff_t>(nodes.size());
-    const bool throws = !take(gradients, Keep::Graph);
+    bool throws = true;
+    try {
+      throws = !take(gradients, Keep::Graph);
+    } catch (const Refusal&) {
+      // Of one of several views autograd says otherwise that it was written.
+    }
     nodes.erase(nodes.begin() + forward_nodes, nodes.end());
     gradient_error_ = nullptr;
     for (size_t i = 0; i < candidates.size(); ++i) {

@@ -6,6 +6,7 @@
 
 #include "capture/keys.h"
 #include "capture/trace_tensor.h"
+#include "capture/view_history.h"
 #include "graph/alias.h"
 
 namespace foregrad {
@@ -59,7 +60,10 @@ at::Tensor place_in_memory(const at::Tensor& memory, const TensorType& type, int
 at::Tensor place_as_view(const at::Tensor& base, const TensorType& type, int64_t offset,
                          uint8_t creation_meta) {
   TracingScope scope(TracingScope::Level::Replaying);
-  return alias_of(base, type, offset, creation_meta);
+  at::Tensor view = alias_of(base, type, offset, creation_meta);
+  const c10::IValue value(view);
+  follow_views({&value, 1});
+  return view;
 }
 
 at::Tensor make_tangent(Tracer& tracer, const TensorType& type, const Differentiable& of) {

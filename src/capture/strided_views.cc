@@ -138,8 +138,9 @@ at::Tensor& set_in_place(at::Tensor& self, const at::Tensor& source) {
     TORCH_CHECK(functional::isFunctionalTensor(source) && source.dtype() == self.dtype(),
                 "set_: a tensor of a trace is given the storage of one that is not traced, or of "
                 "another dtype");
+    // The same elements, but another tensor: kernels tell one from the other.
     functional::sync(source);
-    become(self, source);
+    become(self, strided_view(source, source.sizes(), source.strides(), source.storage_offset()));
     functional::unsafeGetFunctionalWrapper(self)->mark_storage_changed();
   } else {
     at::AutoDispatchSkipFunctionalize below;

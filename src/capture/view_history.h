@@ -7,12 +7,15 @@
 // conjugate ones, are taken by their operators in either case.
 #pragma once
 
-#include <ATen/core/stack.h>
+#include <ATen/core/ivalue.h>
+
+#include <span>
 
 namespace foregrad {
 
-/// To be called with the results of an operator: lets autograd take those that are views from their
-/// bases by their sizes and strides.
-void follow_views(const torch::jit::Stack& results);
+/// To be called with the arguments of an operator, since their bases may have been moved in their
+/// storage, and with its results: lets autograd take those that are views from their bases by their
+/// sizes and strides.
+void follow_views(std::span<const c10::IValue> values);
 
 }  // namespace foregrad

@@ -49,6 +49,10 @@ struct InputInfo {
   /// The graph computes the elements that it has after the call.
   bool is_written_back() const { return data_mutated && !view_of && !memory; }
   bool is_graph_input() const { return !view_of && !memory; }
+  /// Whether what backward reads of it is saved as the tensor itself.
+  bool is_saved_itself() const {
+    return is_graph_input() && version_advance == 0 && !is_checked && !type.is_conj && !type.is_neg;
+  }
   /// A tensor that the caller holds, in memory of its own: what backward reads, or writes, of it is
   /// what it holds then.
   bool may_be_late() const { return is_graph_input() && span.type.sizes.empty(); }

@@ -1,8 +1,9 @@
 #include "graph/recording.h"
 
-#include <algorithm>
-
 #include <c10/util/Exception.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
 
 #include "graph/literal.h"
 #include "graph/printer.h"
@@ -85,10 +86,11 @@ std::optional<size_t> first_use_of_different_input(const Recording& left, const 
 
 void fold_history(uint64_t& history, const at::Tensor& tensor) {
   if (!tensor.defined()) return;
-  const auto* meta = tensor.unsafeGetTensorImpl()->autograd_meta();
+  const auto* meta = torch::autograd::impl::get_autograd_meta(tensor);
   const bool requires_grad = meta && tensor.requires_grad();
-  history =
-      history << 2U | (requires_grad ? 2U : 0U) | (requires_grad && !tensor.is_leaf() ? 1U : 0U);
+  // A view whose base was written has no node before it is asked for one, but is no leaf.
+  const bool is_leaf = requires_grad && meta->requires_grad_ && !meta->grad_fn_;
+  history = history << 2U | (requires_grad ? 2U : 0U) | (requires_grad && !is_leaf ? 1U : 0U);
 }
 
 std::optional<size_t> first_difference(const Recording& left, const Recording& right) {

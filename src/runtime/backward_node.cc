@@ -39,14 +39,17 @@ at::Tensor coerce(at::Tensor tangent, const TensorType& type) {
 }
 
 /// With `create_graph`, makes differentiating a gradient again an error instead of a silent zero.
-void refuse_second_order(torch::autograd::variable_list& grads, const std::string& reason) {
+/// `leads_to`: all that the gradients may depend on, or autograd would not come to the error.
+void refuse_second_order(torch::autograd::variable_list& grads,
+                         const torch::autograd::edge_list& leads_to, const std::string& reason) {
   for (at::Tensor& grad : grads) {
     if (!grad.defined()) continue;
     grad = grad.detach();
     torch::autograd::create_gradient_edge(
         grad, c10::make_intrusive<torch::autograd::Error>(
                   "Foregrad: this gradient of a compiled function can't be differentiated again: " +
-                  reason + " Run the function eagerly where gradients of gradients are needed."));
+                      reason + " Run the function eagerly where gradients of gradients are needed.",
+                  torch::autograd::edge_list(leads_to)));
   }
 }
 
@@ -190,8 +193,13 @@ BackwardNode::Tensors BackwardNode::differentiate(Tensors&& tangents, TangentLay
   if (again.refusal.empty()) return differentiate_again(std::move(tangents), again);
   const Backward& backward = source_->backward_for(layout);
   if (backward.error) std::rethrow_exception(backward.error);
+  torch::autograd::edge_list leads_to = next_edges();
+  for (const at::Tensor& tangent : tangents) {
+    if (tangent.defined() && tangent.requires_grad())
+      leads_to.push_back(torch::autograd::impl::gradient_edge(tangent));
+  }
   Tensors gradients = run(backward, std::move(tangents));
-  refuse_second_order(gradients, again.refusal);
+  refuse_second_order(gradients, leads_to, again.refusal);
   return gradients;
 }
 

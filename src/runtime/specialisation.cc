@@ -22,6 +22,26 @@ std::vector<at::Tensor> distinct_inputs(std::span<const at::Tensor* const> argum
   return inputs;
 }
 
+namespace {
+
+/// Whether the effects change more of it than its elements.
+bool is_moved(const ViewAndMutationMeta& meta, BaseIndex index) {
+  const Slot slot = meta.bases[index.index].slot;
+  return std::ranges::any_of(meta.effects, [&](const Effect& effect) {
+    const auto* call = std::get_if<CallAgain>(&effect);
+    if (!call) return false;
+    const auto& arguments = call->op.op.schema().arguments();
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const auto* argument = std::get_if<ValueId>(&call->op.args[i]);
+      const auto* alias = arguments[i].alias_info();
+      if (argument && argument->index == slot.index && alias && alias->isWrite()) return true;
+    }
+    return false;
+  });
+}
+
+}  // namespace
+
 Specialisation::Specialisation(SpecialisationParts parts) : parts_(std::move(parts)) {
   const auto& outputs = parts_.forward.outputs;
   std::vector<bool> is_user_output(parts_.forward.values.size());
@@ -41,19 +61,23 @@ Specialisation::Specialisation(SpecialisationParts parts) : parts_(std::move(par
     if (!std::holds_alternative<Saved>(outputs[i].role)) continue;
     const uint32_t value = outputs[i].value->index;
     const auto input = written_back.find(value);
-    const bool moved_input =
+    const bool is_moved_input =
         std::ranges::any_of(parts_.forward.inputs, [&](const GraphInput& primal) {
           if (primal.value.index != value) return false;
           const InputInfo& info = parts_.meta.inputs[primal_of(primal.role)->index];
           return info.metadata_mutated || info.storage_changed;
         });
+    const bool is_moved_base = std::ranges::any_of(outputs, [&](const GraphOutput& output) {
+      const auto* base = std::get_if<IntermediateBase>(&output.role);
+      return base && output.value == outputs[i].value && is_moved(parts_.meta, base->base);
+    });
     std::optional<size_t> in_output;
     if (const auto found = parts_.saved_in_outputs.find(*outputs[i].value);
         found != parts_.saved_in_outputs.end())
       in_output = found->second;
     saved_.push_back(
         {.result = {.position = i, .is_output = is_user_output[value], .in_output = in_output},
-         .moved_input = moved_input,
+         .is_moved = is_moved_input || is_moved_base,
          .written_back =
              input == written_back.end() ? std::nullopt : std::optional(input->second)});
   }
@@ -103,13 +127,13 @@ std::vector<at::Tensor> Specialisation::run(std::span<const at::Tensor* const> a
       outputs[user->output.index] = results[i];
     }
   }
-  // What backward reads of an input is the input as it lay.
+  // What backward reads of an input or a base is the tensor as it lay.
   for (const SavedOutput& saved : saved_) {
     at::Tensor& result = results[saved.result.position];
-    if (saved.moved_input) result = result.detach();
+    if (saved.is_moved) result = result.detach();
   }
-  finish_new_tensors(outputs);
   bring_about(meta, slots, [&](const Differentiable& tensor) { return nodes.history_of(tensor); });
+  finish_new_tensors(outputs);
   nodes.finish();
   for (size_t p = 0; p < parts_.nodes.size(); ++p) {
     if (const auto& node = nodes.node(p)) save(p, node, slots, results);
@@ -129,7 +153,9 @@ void Specialisation::save(size_t part, const c10::intrusive_ptr<BackwardNode>& n
     // An input that was written is saved itself: a later write to it is noticed as in eager.
     if (saved.written_back) {
       const at::Tensor& input = slots[saved.written_back->index];
-      node->save(input, input.grad_fn() == node);
+      // Not by `grad_fn`, which takes a view that was written from its base again, and may throw.
+      const auto* autograd = torch::autograd::impl::get_autograd_meta(input);
+      node->save(input, autograd && autograd->grad_fn_ == node);
     } else {
       node->save(results, saved.result);
     }
@@ -137,9 +163,7 @@ void Specialisation::save(size_t part, const c10::intrusive_ptr<BackwardNode>& n
   for (const InputIndex input : parts_.kept_weakly) node->keep_weakly(slots[input.index]);
   for (const InputIndex input : parts_.late) node->keep_late(input, slots[input.index]);
   for (uint32_t i = 0; i < meta.inputs.size(); ++i) {
-    const InputInfo& info = meta.inputs[i];
-    if (info.version_advance > 0 || !info.is_graph_input() || info.is_checked)
-      node->note_version({i}, slots[i]);
+    if (!meta.inputs[i].is_saved_itself()) node->note_version({i}, slots[i]);
   }
   for (const BaseInfo& base : meta.bases) {
     if (slots[base.slot.index].defined()) node->note_version(base.slot, slots[base.slot.index]);

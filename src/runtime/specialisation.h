@@ -48,7 +48,7 @@ class Specialisation {
   /// An output of the forward graph that is saved for backward.
   struct SavedOutput {
     SavedResult result;
-    bool moved_input = false;                // an input whose sizes or storage the call changes
+    bool is_moved = false;  // an input or a base whose sizes or storage the call changes
     std::optional<InputIndex> written_back;  // the input that holds the value after the call
   };
 

@@ -55,7 +55,7 @@ TEST(ViewHistory, OfAViewThatWasGivenAnotherStorage) {
     const at::NoGradGuard no_grad;
     view.set_(other);
   }
-  follow_views({view});
+  follow_views(std::vector<c10::IValue>{view});
   const auto* meta = torch::autograd::impl::get_view_autograd_meta(view);
   EXPECT_EQ(meta->get_backward_view().view_fn()(base).sizes(), other.sizes());
 }

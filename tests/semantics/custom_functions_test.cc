@@ -368,5 +368,58 @@ TEST(CustomFunctions, ABackwardThatThrowsRunsEagerly) {
   EXPECT_EQ(compiled.report().eager_calls, 1U);
 }
 
+// ---- found by the fuzzer
+
+TEST(CustomFunctions, AViewThatItReadIsNoLongerALeaf) {
+  expect_compiled(
+      [](const Tensors& in) -> Tensors {
+        const at::Tensor whole = in[0].detach();
+        const at::Tensor part = whole.select(-1, 0);
+        whole.sub_(in[0]);
+        SavedOutput::apply(part);
+        return {part};
+      },
+      start_of(Kind::Leaf, {2}));
+  expect_compiled(
+      [](const Tensors& in) -> Tensors {
+        in[0].narrow(0, 1, 1).copy_(in[1].slice(0, 0, 1));
+        Itself::apply(in[0]);
+        return {};
+      },
+      []() -> Start {
+        const at::Tensor base = plain({11});
+        return {
+            .arguments = {base.as_strided({3, 3}, {3, 1}), leaf({2, 3})},
+            .kept = {base},
+        };
+      });
+}
+
+TEST(CustomFunctions, AViewThatItGaveIsOfNoUseOnceItsBaseIsWritten) {
+  expect_compiled(
+      [](const Tensors& in) -> Tensors {
+        const at::Tensor h = in[0].clone();
+        const at::Tensor same = Itself::apply(h);
+        h.copy_(in[0]);
+        return {h, same};
+      },
+      start_of(Kind::Leaf, {3}),
+      [](const Called& called) {
+        const auto& x = called.arguments[0];
+        const at::Tensor tangent = at::ones({3}).requires_grad_();
+        const auto first = grad({called.results[0]}, {x}, {tangent}, true, true)[0];
+        called.seen.note_values("first", first);
+        called.seen.note_values("second", grad({first}, {tangent}, {at::full({3}, 2.)})[0]);
+      });
+}
+
+TEST(CustomFunctions, SavesOneOfSeveralViews) {
+  expect_compiled(
+      [](const Tensors& in) -> Tensors {
+        return {SavedInput::apply(in[0].chunk(3, 0)[0], 2.), in[0].clamp(0, 1)};
+      },
+      start_of(Kind::Leaf, {3}), [](const Called& called) { called.results[0].sum().backward(); });
+}
+
 }  // namespace
 }  // namespace foregrad::testing

@@ -216,6 +216,78 @@ TEST(FuzzedPrograms, AViewIsGivenAnotherStorageAndThenWritten) {
       });
 }
 
+TEST(FuzzedPrograms, AViewBeyondAnArgumentAfterAWriteThatAutogradDoesNotSee) {
+  expect_as_eager(
+      [](const Tensors& in) -> Tensors {
+        const at::Tensor before_it = in[0].as_strided({1, 1}, {2, 3}, 0);
+        without_grad([&] { return in[0].mul_(1); });
+        return {before_it.clone()};
+      },
+      start_of_view({3}, [](const at::Tensor& base) { return base.as_strided({}, {}, 1); }));
+}
+
+TEST(FuzzedPrograms, AWriteThatAutogradDoesNotSeeToOneOfSeveralViews) {
+  expect_as_eager([](const Tensors& in) -> Tensors { return {in[0].detach().sub_(in[0]).abs()}; },
+                  start_of_view({2}, [](const at::Tensor& base) { return base.unbind()[1]; }));
+}
+
+TEST(FuzzedPrograms, ASavedTensorChangesItsSizesAndIsViewed) {
+  expect_as_eager(
+      [](const Tensors& in) -> Tensors {
+        const at::Tensor row = in[0].clone().unsqueeze_(0);
+        return {at::maximum(row, row), row.unsqueeze(2)};
+      },
+      start_of(Kind::Leaf, {3}), [](const Called& called) { called.results[0].sum().backward(); });
+}
+
+TEST(FuzzedPrograms, AWrittenResultGivesItsStorageToAnother) {
+  expect_as_eager(
+      [](const Tensors& in) -> Tensors {
+        at::Tensor sum = in[0].sum();
+        const at::Tensor view = sum.as_strided({1, 1}, {2, 2}, 0);
+        const at::Tensor result = sum.relu().zero_();
+        sum.set_(result);
+        return {view, result};
+      },
+      start_of(Kind::Plain, {3}));
+}
+
+TEST(FuzzedPrograms, ATensorIsWrittenFromTheEmptyOneWhoseStorageItWasGiven) {
+  expect_as_eager(
+      [](const Tensors& in) -> Tensors {
+        const at::Tensor other = in[0].neg();
+        at::Tensor self = in[0];
+        self.set_(other).index_put_({at::arange(0)}, other);
+        return {};
+      },
+      start_of(Kind::Plain, {0}));
+}
+
+TEST(FuzzedPrograms, AConjugateViewIsWrittenBeforeBackward) {
+  expect_as_eager([](const Tensors& in) -> Tensors { return {in[0].square()}; },
+                  []() -> Start {
+                    const at::Tensor base = at::ones({3}, at::kComplexFloat).requires_grad_() * 1;
+                    return {.arguments = {base.conj()}, .kept = {base}};
+                  },
+                  [](const Called& called) {
+                    without_grad([&] { return called.arguments[0].mul_(2); });
+                    EXPECT_THROW(called.results[0].abs().sum().backward(), c10::Error);
+                  });
+}
+
+TEST(FuzzedPrograms, ATensorIsMovedBehindAViewOfItThatIsWritten) {
+  const auto move_to = [](int64_t offset) -> Program {
+    return [=](const Tensors& in) -> Tensors {
+      const at::Tensor view = in[0].slice(0, 2, 3);
+      const at::Tensor moved = in[0].as_strided_({2, 3}, {3, 1}, offset);
+      view.mul_(view);
+      return {moved};
+    };
+  };
+  expect_as_eager(move_to(3), start_of(Kind::Tracked, {5, 3}));
+  expect_refused(move_to(9), start_of(Kind::Tracked, {5, 3}), "a view begins before");
+}
+
 TEST(FuzzedPrograms, AnArgumentIsFreedOfItsHistoryAfterUse) {
   expect_as_eager(
       [](const Tensors& in) -> Tensors {

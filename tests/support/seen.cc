@@ -8,6 +8,7 @@
 #include <c10/util/Type.h>
 
 #include <cstring>
+#include <regex>
 #include <sstream>
 #include <utility>
 
@@ -33,8 +34,11 @@ at::Tensor printable(const at::Tensor& data) {
 
 std::string text_of(const std::exception& error) {
   const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
+  const std::string text = torch_error ? torch_error->what_without_backtrace() : error.what();
+  // libtorch names the node that a view comes from; those of a compiled call have their own names.
+  static const std::regex node(R"(^Output \d+ of .* (is a view and))");
   return c10::demangle(typeid(error).name()) + ": " +
-         (torch_error ? torch_error->what_without_backtrace() : error.what());
+         std::regex_replace(text, node, "An output of a node $1");
 }
 
 template <class T>

@@ -63,7 +63,15 @@ TEST(FuzzComparison, GradientsMayDifferInTheLastPlaces) {
   const at::Tensor x = at::full({2}, 1.0);
   EXPECT_EQ(kind_of(x, x + 1e-7, true), "none");
   EXPECT_EQ(kind_of(x, x + 1e-5, true), "elements of it");
-  EXPECT_EQ(kind_of(x, x + 1e-7, false), "elements of it");
+}
+
+TEST(FuzzComparison, ResultsMayDifferInTheLastTwoBits) {
+  const at::Tensor x = at::full({2}, 1.0, at::kFloat);
+  EXPECT_EQ(kind_of(x.clone(), x.nextafter(2 * x).clone(), false), "none");
+  EXPECT_EQ(kind_of(x.clone(), (x + 1e-6).clone(), false), "elements of it");
+  EXPECT_EQ(kind_of(at::zeros({1}).clone(), at::zeros({1}).neg().clone(), false), "elements of it");
+  const at::Tensor whole = at::ones({1}, at::kLong);
+  EXPECT_EQ(kind_of(whole.clone(), whole.add(1).clone(), false), "elements of it");
 }
 
 }  // namespace
