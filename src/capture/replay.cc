@@ -317,8 +317,18 @@ class JointReplay {
     first_tangent_ = edges_.size();
   }
 
+  /// Where the caller finds its history. Nothing for a view that may not be asked: its base was
+  /// freed of its history, or was written and the view is one of several.
+  std::optional<torch::autograd::Edge> edge_seen(const Differentiable& role) const {
+    try {
+      return torch::autograd::impl::gradient_edge(tensor_of(role));
+    } catch (const c10::Error&) {
+      return std::nullopt;
+    }
+  }
+
   torch::autograd::Edge end_at(const Differentiable& cut) const {
-    torch::autograd::Edge edge = history_of(cut).edge;
+    torch::autograd::Edge edge = torch::autograd::impl::gradient_edge(tensor_of(cut));
     end_gradient_at(edge);
     return edge;
   }
@@ -330,12 +340,8 @@ class JointReplay {
     if (visible.size() < 2 && histories.size() < 2) return found;
     std::map<std::pair<const torch::autograd::Node*, uint32_t>, Differentiable> by_edge;
     for (const Differentiable& role : visible) {
-      try {
-        const auto edge = history_of(role).edge;
-        by_edge.try_emplace({edge.function.get(), edge.input_nr}, role);
-      } catch (const c10::Error&) {
-        // A view whose base was freed of its history; nobody can ask for its.
-      }
+      if (const auto edge = edge_seen(role))
+        by_edge.try_emplace({edge->function.get(), edge->input_nr}, role);
     }
     for (size_t i = 0; i < histories.size(); ++i) {
       walk_history(histories[i].edge, [&](const torch::autograd::Edge& edge) {
@@ -391,8 +397,8 @@ class JointReplay {
     if (is_first_round()) {
       const size_t first = edges_.size() - cuts_.later.size();
       for (size_t i = 0; i < cuts_.later.size(); ++i) {
-        const auto edge = history_of(cuts_.later[i]).edge;
-        if (std::ranges::find(gradients.roots, edge) != gradients.roots.end())
+        const auto edge = edge_seen(cuts_.later[i]);
+        if (edge && std::ranges::find(gradients.roots, *edge) != gradients.roots.end())
           edges_[first + i] = end_at(cuts_.later[i]);
       }
     }

@@ -240,6 +240,16 @@ TEST(FuzzedPrograms, ASavedTensorChangesItsSizesAndIsViewed) {
       start_of(Kind::Leaf, {3}), [](const Called& called) { called.results[0].sum().backward(); });
 }
 
+TEST(FuzzedPrograms, AWrittenArgumentChangesItsSizesAndIsUsed) {
+  expect_as_eager(
+      [](const Tensors& in) -> Tensors {
+        in[0].zero_();
+        in[0].unsqueeze_(1);
+        return {in[0].clone()};
+      },
+      start_of(Kind::Tracked, {3}));
+}
+
 TEST(FuzzedPrograms, AWrittenResultGivesItsStorageToAnother) {
   expect_as_eager(
       [](const Tensors& in) -> Tensors {
