@@ -9,8 +9,6 @@ find_package(GTest REQUIRED)
 # What all tests share. Not optimised: the time of a test is in libtorch and in the libraries under test,
 # and compiling is what costs.
 file(GLOB _foregrad_support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/support/*.cc")
-set(_foregrad_pch_anchor "${PROJECT_BINARY_DIR}/test_pch.cc")
-file(CONFIGURE OUTPUT "${_foregrad_pch_anchor}" CONTENT "// Holds a precompiled header of the tests.\n")
 set(_foregrad_test_options -O0)
 # Nor with line numbers, which are a twelfth of the compile time: a failed expectation names its line, and
 # the presets that look for errors in memory keep them.
@@ -18,23 +16,16 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT FOREGRAD_SANITIZE)
   list(APPEND _foregrad_test_options -g0)
 endif()
 
-# Makes a library that holds a precompiled header. Compiled as the test programs are (-fPIE, same
-# optimisation), or GCC rejects the header.
-function(foregrad_test_pch target header)
-  add_library(${target} STATIC ${ARGN} "${_foregrad_pch_anchor}")
-  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-  target_compile_options(${target} PRIVATE -fPIE ${_foregrad_test_options})
-  target_include_directories(${target} PUBLIC
-    "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
-  target_link_libraries(${target} PUBLIC
-    foregrad_options foregrad_logging Foregrad::Torch GTest::gmock GTest::gtest Threads::Threads)
-  target_precompile_headers(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests/support/${header}")
-endfunction()
-
-# Two of them: loading all of libtorch takes 5 s a file, what most rooms' tests need 2 s.
-foregrad_test_pch(foregrad_test_support pch.h ${_foregrad_support})
-foregrad_test_pch(foregrad_test_torch pch_torch.h)
-set(_foregrad_narrow_folders graph ops analysis passes partition codegen cli)
+# The test programs use its precompiled header: compiled as they are (-fPIE, same optimisation), or GCC
+# rejects it.
+add_library(foregrad_test_support STATIC ${_foregrad_support})
+set_target_properties(foregrad_test_support PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+target_compile_options(foregrad_test_support PRIVATE -fPIE ${_foregrad_test_options})
+target_include_directories(foregrad_test_support PUBLIC
+  "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
+target_link_libraries(foregrad_test_support PUBLIC
+  foregrad_options foregrad_logging Foregrad::Torch GTest::gmock GTest::gtest Threads::Threads)
+target_precompile_headers(foregrad_test_support PRIVATE "${PROJECT_SOURCE_DIR}/tests/support/pch.h")
 
 # libtorch is not built with sanitizers: what it allocates and synchronises is not seen.
 set(_foregrad_test_environment "OMP_WAIT_POLICY=PASSIVE")
@@ -72,11 +63,7 @@ endif()
 foreach(_foregrad_folder IN LISTS _foregrad_test_folders)
   set(_foregrad_test test_${_foregrad_folder})
   add_executable(${_foregrad_test} ${_foregrad_sources_${_foregrad_folder}})
-  if(_foregrad_folder IN_LIST _foregrad_narrow_folders)
-    target_precompile_headers(${_foregrad_test} REUSE_FROM foregrad_test_support)
-  else()
-    target_precompile_headers(${_foregrad_test} REUSE_FROM foregrad_test_torch)
-  endif()
+  target_precompile_headers(${_foregrad_test} REUSE_FROM foregrad_test_support)
   target_compile_options(${_foregrad_test} PRIVATE ${_foregrad_test_options})
   target_link_libraries(${_foregrad_test} PRIVATE foregrad_test_support GTest::gtest_main)
   target_compile_definitions(${_foregrad_test} PRIVATE

@@ -1,7 +1,7 @@
 #include "analysis/views_and_mutations.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "graph/refusal.h"
 

@@ -1,7 +1,9 @@
 #include "foregrad/aot.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/nn/modules/linear.h>
 
 #include "graph/interpreter.h"
 #include "graph/printer.h"

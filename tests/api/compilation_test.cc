@@ -1,8 +1,8 @@
 #include "api/compilation.h"
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "api/describe.h"
 #include "graph/refusal.h"

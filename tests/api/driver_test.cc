@@ -1,7 +1,7 @@
 #include "api/driver.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <functional>
 

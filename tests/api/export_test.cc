@@ -2,8 +2,9 @@
 // tests/behaviours/export_test.cc.
 #include "foregrad/export.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/nn/modules/linear.h>
 
 #include "graph/parser.h"
 #include "graph/printer.h"

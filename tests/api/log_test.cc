@@ -1,11 +1,12 @@
 #include "api/log.h"
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
-#include <torch/torch.h>
+#include <torch/nn/modules/linear.h>
 
 #include <cstdlib>
 #include <mutex>

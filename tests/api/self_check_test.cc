@@ -2,7 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/library.h>
+#include <torch/version.h>
 
 #include "capture/keys.h"
 

@@ -1,7 +1,8 @@
 #include "foregrad/state.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include "foregrad/compile.h"
 

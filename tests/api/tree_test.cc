@@ -1,8 +1,8 @@
 #include "foregrad/tree.h"
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <cstdint>
 #include <memory>
@@ -80,7 +80,7 @@ static_assert(!Tree<std::vector<Unlisted>> && !Tree<std::map<int, std::optional<
 static_assert(!Tree<at::Tensor*> && !Tree<std::unique_ptr<at::Tensor>> && !Tree<const char*>);
 static_assert(!Tree<std::string_view> && !Tree<Batch*>);
 
-at::Tensor number(double value) { return torch::full({}, value); }
+at::Tensor number(double value) { return at::full({}, value); }
 
 std::string text_of(const at::Tensor& tensor) {
   return tensor.defined() ? "T" + std::to_string(tensor.item<int64_t>()) : "T-";

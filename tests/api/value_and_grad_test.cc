@@ -1,7 +1,10 @@
 #include "foregrad/value_and_grad.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/linear.h>
 
 namespace foregrad {
 namespace {

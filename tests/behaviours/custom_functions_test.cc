@@ -1,6 +1,8 @@
 // Custom autograd functions, and compilers of one's own
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include "foregrad/aot.h"
 #include "graph/interpreter.h"
@@ -28,7 +30,7 @@ TEST(Behaviours, B011_InferenceHasACompilerOfItsOwn) {
                    {.forward = counting(forward), .inference = counting(inference)});
   const at::Tensor x = leaf({3});
   {
-    const torch::NoGradGuard no_grad;
+    const at::NoGradGuard no_grad;
     EXPECT_TRUE(at::equal(compiled(x), x.exp()));
   }
   EXPECT_EQ(std::pair(forward, inference), std::pair(0, 1));

@@ -1,6 +1,9 @@
 // Graphs that stand by themselves
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/linear.h>
 
 #include "foregrad/aot.h"
 #include "graph/interpreter.h"
@@ -67,7 +70,7 @@ Tensors inputs_of(const Exported& exported, const NetImpl& net, const at::Tensor
 // A module is exported with its loss and gradients, and its twin without; the signature names
 // parameters, buffers, updated buffers, gradients and the loss.
 TEST(Behaviours, B156_AModulesForwardLossAndGradients) {
-  torch::manual_seed(1);
+  at::manual_seed(1);
   Net net;
   const auto x = at::randn({5, 3});
   const Exported joint = aot_export_module(net, {.with_gradients = true}, x);
@@ -142,7 +145,7 @@ struct WritingImpl : torch::nn::Module {
     buffer.add_(1);
     x.add_(1);
     if (writes_weight) {
-      const torch::NoGradGuard no_grad;
+      const at::NoGradGuard no_grad;
       weight.mul_(2);
     }
     return (x * weight).sum();

@@ -1,7 +1,7 @@
 #include "capture/call_again.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 namespace foregrad {
 namespace {

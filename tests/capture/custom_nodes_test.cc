@@ -1,7 +1,8 @@
 #include "capture/custom_nodes.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include "capture/recorder.h"
 #include "graph/refusal.h"

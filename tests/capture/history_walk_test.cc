@@ -1,7 +1,9 @@
 #include "capture/history_walk.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/variable.h>
 
 namespace foregrad {
 namespace {

@@ -1,5 +1,6 @@
+#include <ATen/ATen.h>
+#include <ATen/core/stack.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "capture/infer.h"
 #include "capture/keys.h"

@@ -1,7 +1,7 @@
 #include "capture/input_facts.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 namespace foregrad {
 namespace {

@@ -1,7 +1,7 @@
 #include "capture/input_table.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "capture/keys.h"
 #include "graph/refusal.h"

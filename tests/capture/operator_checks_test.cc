@@ -1,7 +1,7 @@
 #include "capture/operator_checks.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "capture/recorder.h"
 #include "graph/refusal.h"

@@ -1,8 +1,8 @@
 #include "capture/outside_state.h"
 
+#include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "graph/refusal.h"
 
@@ -24,7 +24,7 @@ TEST(OutsideState, ModesComeBack) {
 }
 
 TEST(OutsideState, ADrawnOrSeededGeneratorIsPutBackAndRefused) {
-  torch::manual_seed(1);
+  at::manual_seed(1);
   const GeneratorWatch watch;
   EXPECT_NO_THROW(watch.refuse_changes());
   const auto first = at::rand({1});

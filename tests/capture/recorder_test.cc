@@ -1,5 +1,6 @@
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include "capture/recorder.h"
 #include "graph/refusal.h"

@@ -1,5 +1,5 @@
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/library.h>
 
 #include "capture/keys.h"
 #include "capture/registration.h"

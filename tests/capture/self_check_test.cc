@@ -1,9 +1,11 @@
 #include "capture/self_check.h"
 
+#include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/library.h>
+#include <torch/version.h>
 
 #include "capture/keys.h"
 #include "capture/recorder.h"
@@ -106,8 +108,8 @@ TEST(SelfCheck, TellsTheErrorOfATraceThatFails) {
 }
 
 TEST(SelfCheck, NeitherReadsNorChangesTheThreadsModes) {
-  torch::NoGradGuard no_grad;
-  torch::InferenceMode inference;
+  at::NoGradGuard no_grad;
+  c10::InferenceMode inference;
   at::autocast::set_autocast_enabled(at::kCPU, true);
   const auto before = c10::impl::tls_local_dispatch_key_set();
   const auto generator = at::detail::getDefaultCPUGenerator().get_state();

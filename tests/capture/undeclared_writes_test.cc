@@ -1,7 +1,7 @@
 #include "capture/undeclared_writes.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "capture/recorder.h"
 

@@ -1,7 +1,6 @@
 #include "capture/unread_operators.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "graph/parser.h"
 #include "graph/refusal.h"

@@ -1,8 +1,9 @@
 #include "capture/value_table.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/functions/basic_ops.h>
-#include <torch/torch.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include "capture/keys.h"
 #include "capture/stand_in.h"

@@ -1,8 +1,10 @@
 #include "capture/view_history.h"
 
+#include <ATen/ATen.h>
 #include <ATen/FunctionalTensorWrapper.h>
+#include <ATen/core/stack.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include "capture/keys.h"
 #include "capture/stand_in.h"

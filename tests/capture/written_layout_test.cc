@@ -1,8 +1,9 @@
 #include "capture/written_layout.h"
 
+#include <ATen/ATen.h>
 #include <ATen/FunctionalTensorWrapper.h>
+#include <ATen/core/stack.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "capture/keys.h"
 #include "capture/stand_in.h"

@@ -1,7 +1,7 @@
 #include "ops/batch_norm_shapes.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "support/expect_like.h"
 

@@ -1,7 +1,7 @@
 #include "ops/convolution_shapes.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "support/expect_like.h"
 

@@ -1,5 +1,5 @@
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "ops/shape_rules.h"
 

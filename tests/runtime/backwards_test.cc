@@ -1,7 +1,7 @@
 #include "runtime/backwards.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "support/product_backward.h"
 

@@ -1,7 +1,8 @@
 #include "runtime/call_nodes.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/csrc/autograd/variable.h>
 
 namespace foregrad {
 namespace {

@@ -1,8 +1,8 @@
 #include "runtime/guards.h"
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 namespace foregrad {
 namespace {

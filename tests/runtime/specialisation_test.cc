@@ -1,7 +1,7 @@
 #include "runtime/specialisation.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "graph/parser.h"
 #include "runtime/backwards.h"

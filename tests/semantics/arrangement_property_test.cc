@@ -1,8 +1,8 @@
 // Inputs that are taken as views of memories and of bases look to the function as they are, and
 // what is found of them at a call lies where they do: for any inputs, and whatever is said to be
 // written.
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <random>
 

@@ -1,8 +1,8 @@
 // Runs a function eagerly and compiled from equal states and compares what a caller can see.
 #pragma once
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <functional>
 #include <string>

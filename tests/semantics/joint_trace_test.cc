@@ -1,7 +1,11 @@
 // The joint graph of a recording against eager: outputs and gradients bit for bit, random streams
 // included.
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
 
 #include "graph/refusal.h"
 #include "support/traced.h"
@@ -23,9 +27,9 @@ void expect_identical(const at::Tensor& traced, const at::Tensor& eager, const s
 /// Every argument and every captured tensor that requires grad is compared. All outputs are new
 /// tensors.
 Traced expect_same_as_eager(const Function& fn, const Tensors& arguments) {
-  torch::manual_seed(7);
+  at::manual_seed(7);
   Traced traced = trace(fn, arguments);
-  torch::manual_seed(7);
+  at::manual_seed(7);
   Tensors eager = fn(arguments);
   Tensors differentiable;
   Tensors tangents;
@@ -109,7 +113,7 @@ TEST(JointTrace, CapturedParametersBecomeInputs) {
 }
 
 TEST(JointTrace, ConvolutionPoolingDropoutAndCrossEntropy) {
-  torch::manual_seed(1);
+  at::manual_seed(1);
   torch::nn::Conv2d first(torch::nn::Conv2dOptions(1, 4, 3).padding(1));
   torch::nn::Linear last(4 * 4 * 4, 10);
   auto labels = at::randint(0, 10, {2}, at::kLong);
@@ -168,7 +172,7 @@ TEST(JointTrace, AWrittenBufferComesBackAsAnOutput) {
   auto traced = trace(
       [&](const Tensors& in) -> Tensors {
         {
-          torch::NoGradGuard no_grad;
+          at::NoGradGuard no_grad;
           buffer.add_(in[0]);
         }
         return {in[0] * buffer};

@@ -1,5 +1,7 @@
 // Programs on which compilers of tensor programs have been wrong: operators, dtypes, layouts and
 // random numbers. The numbers hold for eager and compiled.
+#include <torch/nn/modules/batchnorm.h>
+
 #include "support/as_eager.h"
 #include "support/values.h"
 

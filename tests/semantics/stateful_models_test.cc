@@ -1,7 +1,11 @@
 // Models that keep state and write it in place, trained for some steps beside their eager twin from
 // equal states: losses, parameters and buffers agree bit for bit, and no call runs eagerly.
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/rnn.h>
+#include <torch/optim/sgd.h>
 
 #include "foregrad/compile.h"
 
@@ -33,15 +37,15 @@ void expect_same_state(const Module& compiled, const Module& eager, int step) {
 /// compiled. `inputs` makes the arguments of one step.
 template <class Module, class MakeInputs>
 void expect_same_training(MakeInputs inputs, int steps) {
-  torch::manual_seed(5);
+  at::manual_seed(5);
   Module eager;
-  torch::manual_seed(5);
+  at::manual_seed(5);
   Module trained;
   auto compiled = compile(trained);
   torch::optim::SGD eager_sgd(eager->parameters(), 0.05);
   torch::optim::SGD sgd(trained->parameters(), 0.05);
   for (int step = 0; step < steps; ++step) {
-    torch::manual_seed(100 + step);
+    at::manual_seed(100 + step);
     const auto arguments = inputs(step);
     eager_sgd.zero_grad();
     sgd.zero_grad();
@@ -81,7 +85,7 @@ struct DecoderImpl : torch::nn::Module {
     const auto k = key(token);
     const auto v = value(token);
     {
-      const torch::NoGradGuard no_grad;
+      const at::NoGradGuard no_grad;
       keys.select(1, place).copy_(k);
       values.select(1, place).copy_(v);
     }
@@ -111,7 +115,7 @@ struct WithTargetImpl : torch::nn::Module {
   WithTargetImpl() : online(kWidth, kWidth), target(kWidth, kWidth) {
     register_module("online", online);
     register_module("target", target);
-    const torch::NoGradGuard no_grad;
+    const at::NoGradGuard no_grad;
     for (size_t i = 0; i < 2; ++i) {
       auto slow = target->parameters()[i];
       slow.copy_(online->parameters()[i]);
@@ -122,7 +126,7 @@ struct WithTargetImpl : torch::nn::Module {
   at::Tensor forward(const at::Tensor& state, const at::Tensor& next) {
     at::Tensor goal;
     {
-      const torch::NoGradGuard no_grad;
+      const at::NoGradGuard no_grad;
       for (const auto& [slow, fast] :
            {std::pair(target->weight, online->weight), std::pair(target->bias, online->bias)}) {
         slow.mul_(0.75).add_(fast, 0.25);
@@ -191,7 +195,7 @@ TEST(StatefulModels, ASimulatorAdvancesItsStateInPlaceAndIsDifferentiated) {
     at::Tensor position, velocity, stiffness;
   };
   const auto make = []() -> State {
-    torch::manual_seed(3);
+    at::manual_seed(3);
     return {at::randn({5, 2}), at::randn({5, 2}), at::rand({5, 1}).requires_grad_()};
   };
   State eager = make();
@@ -210,7 +214,7 @@ TEST(StatefulModels, ASimulatorAdvancesItsStateInPlaceAndIsDifferentiated) {
       EXPECT_TRUE(state->position.requires_grad());
       state->position.detach_();
       state->velocity.detach_();
-      const torch::NoGradGuard no_grad;
+      const at::NoGradGuard no_grad;
       state->stiffness.sub_(state->stiffness.grad(), 0.01);
       state->stiffness.mutable_grad().reset();
     }

@@ -1,5 +1,7 @@
 // Programs that once differed from eager without an error. Each is right now: compiled, or run
 // eagerly.
+#include <torch/nn/modules/dropout.h>
+
 #include "semantics/eager_twin.h"
 
 #include <ATen/autocast_mode.h>

@@ -6,8 +6,8 @@
 // what came back; the usual one differentiates.
 #pragma once
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <concepts>
 #include <functional>

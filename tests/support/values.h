@@ -1,8 +1,8 @@
 // Holds tensors against numbers that a test gives.
 #pragma once
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <string>
 #include <vector>
