@@ -20,7 +20,7 @@ function(foregrad_room room)
   # What most files of a room read costs seconds each: worth a precompiled header where there are many.
   # `make lint` compiles without it, so that each file still includes what it uses.
   list(LENGTH sources count)
-  if(count GREATER 15)
+  if(count GREATER 8)
     target_precompile_headers(foregrad_${room} PRIVATE
       <ATen/core/Tensor.h> <ATen/core/dispatch/Dispatcher.h> <fmt/format.h> <algorithm> <functional> <map> <vector>)
   endif()

@@ -96,6 +96,14 @@ bool same_from(const char* a, const char* b, const at::Tensor& ta, const at::Ten
 bool has_same_elements(const at::Tensor& a, const at::Tensor& b) {
   // Autograd gives zeros without memory for derivatives that are zero.
   if (a._is_zerotensor() || b._is_zerotensor()) return a.detach().equal(b.detach());
+  const bool is_coarse_complex = a.is_complex() && a.scalar_type() != at::kComplexFloat &&
+                                 a.scalar_type() != at::kComplexDouble;
+  if (is_coarse_complex) {
+    const auto numbers = [](const at::Tensor& tensor) {
+      return at::view_as_real(tensor.is_conj() ? tensor.detach().conj() : tensor.detach());
+    };
+    return has_same_elements(numbers(a), numbers(b));
+  }
   const auto* data_a = static_cast<const char*>(a.const_data_ptr());
   const auto* data_b = static_cast<const char*>(b.const_data_ptr());
   return AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND3(
@@ -195,7 +203,8 @@ std::optional<Difference> compare_role(const Seen& eager, const Seen& compiled, 
 double coarsest_epsilon(const std::vector<Seen>& all) {
   for (const Seen& seen : all) {
     for (const at::Tensor& tensor : seen.tensors) {
-      if (tensor.defined() && tensor.scalar_type() == at::kBFloat16) return 0x1p-8;
+      if (tensor.defined() && c10::toRealValueType(tensor.scalar_type()) == at::kBFloat16)
+        return 0x1p-8;
     }
   }
   return 0x1p-23;

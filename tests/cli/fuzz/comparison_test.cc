@@ -55,6 +55,13 @@ TEST(FuzzComparison, ElementsAreBitsButNanIsNan) {
   EXPECT_TRUE(has_same_elements(wide.t(), wide.t().contiguous()));
 }
 
+TEST(FuzzComparison, ElementsOfComplexNumbersOfHalves) {
+  const at::Tensor x = at::ones({2}).to(at::kComplexHalf);
+  EXPECT_TRUE(has_same_elements(x, x.clone()));
+  EXPECT_TRUE(has_same_elements(x.conj(), x.clone().conj()));
+  EXPECT_FALSE(has_same_elements(x, at::zeros({2}).to(at::kComplexHalf)));
+}
+
 TEST(FuzzComparison, StridesOfGradientsAreNotCompared) {
   EXPECT_EQ(kind_of(at::ones({2, 2}), at::ones({2, 2}).t(), true), "none");
 }
