@@ -241,6 +241,7 @@ bool is_written_as_a_whole(const InputInfo& info) {
 }
 
 void build(Compilation& made, Stages& stages) {
+  const OutsideInferenceMode outside;
   std::vector<PassRecord> passes;
   const AutocastState autocast = made.backward_autocast.value_or(AutocastState());
   JointTrace joint = trace_rounds(*made.recording, made.meta,

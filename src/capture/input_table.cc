@@ -36,16 +36,23 @@ uint8_t creation_meta_of(const at::Tensor& view) {
 
 }  // namespace
 
-void refuse_unsupported_tensor(const at::Tensor& tensor, const std::string& where) {
+void refuse_unsupported_tensor(const at::Tensor& tensor, bool in_inference_mode,
+                               const std::string& where) {
   const bool is_plain = tensor.layout() == at::kStrided && tensor.device().is_cpu() &&
-                        !tensor.is_quantized() && !tensor.is_nested() && !tensor.is_inference() &&
+                        !tensor.is_quantized() && !tensor.is_nested() &&
                         !functional::isFunctionalTensor(tensor);
-  if (is_plain) return;
-  throw Refusal(
-      fmt::format("{}: a tensor of layout `{}` on device `{}` is not supported. Expected a strided "
-                  "CPU tensor that is not quantized, "
-                  "nested, or made in inference mode. Convert it outside the compiled function.",
-                  where, c10::str(tensor.layout()), tensor.device().str()));
+  if (!is_plain) {
+    throw Refusal(fmt::format(
+        "{}: a tensor of layout `{}` on device `{}` is not supported. Expected a strided CPU "
+        "tensor that is not quantized or nested. Convert it outside the compiled function.",
+        where, c10::str(tensor.layout()), tensor.device().str()));
+  }
+  if (tensor.is_inference() && !in_inference_mode) {
+    throw Refusal(
+        fmt::format("{}: a tensor that was made in inference mode is not supported outside of it. "
+                    "Clone it, or call in inference mode.",
+                    where));
+  }
 }
 
 torch::autograd::Edge history_of(const at::Tensor& tensor) {
@@ -84,6 +91,7 @@ size_t InputTable::add(Input input) {
 
 /// Stand-ins share a version counter where the tensors that they stand for do.
 void InputTable::share_counter(const at::Tensor& real, const at::Tensor& stand_in) {
+  if (real.is_inference()) return;  // it has none
   const auto [known, is_new] = real_counters_.try_emplace(version_counter_identity(real), stand_in);
   if (is_new) return;
   stand_in.unsafeGetTensorImpl()->set_version_counter(

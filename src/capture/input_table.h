@@ -18,8 +18,10 @@
 
 namespace foregrad {
 
-/// Throws `Refusal` for a tensor that can't be an input. `where` begins the message.
-void refuse_unsupported_tensor(const at::Tensor& tensor, const std::string& where);
+/// Throws `Refusal` for a tensor that can't be an input of a call in inference mode, or outside of
+/// it. `where` begins the message.
+void refuse_unsupported_tensor(const at::Tensor& tensor, bool in_inference_mode,
+                               const std::string& where);
 
 /// Returns where the tensor's history begins; empty if it requires no grad.
 torch::autograd::Edge history_of(const at::Tensor& tensor);

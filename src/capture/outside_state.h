@@ -4,8 +4,12 @@
 
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/InferenceMode.h>
+#include <torch/csrc/autograd/anomaly_mode.h>
 
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -28,6 +32,40 @@ class AutocastScope {
  private:
   AutocastState before_;
   bool cache_;
+};
+
+/// While it lives, the thread is in no-grad mode instead of inference mode, if it was in that one.
+/// Autograd sees the same operators, and stand-ins have version counters and views, as the caller's
+/// tensors may have.
+class OutsideInferenceMode {
+ public:
+  OutsideInferenceMode() {
+    if (!c10::InferenceMode::is_enabled()) return;
+    normal_.emplace(false);
+    no_grad_.emplace(false);
+  }
+  bool was_inside() const { return normal_.has_value(); }
+
+ private:
+  std::optional<c10::InferenceMode> normal_;
+  std::optional<c10::AutoGradMode> no_grad_;
+};
+
+/// While it lives, anomaly mode looks for no NaN: gradients of stand-ins have no elements.
+class WithoutNanChecks {
+ public:
+  WithoutNanChecks() {
+    if (checked_) torch::autograd::AnomalyMode::set_enabled(true, /*check_nan=*/false);
+  }
+  WithoutNanChecks(const WithoutNanChecks&) = delete;
+  WithoutNanChecks& operator=(const WithoutNanChecks&) = delete;
+  ~WithoutNanChecks() {
+    if (checked_) torch::autograd::AnomalyMode::set_enabled(true, /*check_nan=*/true);
+  }
+
+ private:
+  bool checked_ = torch::autograd::AnomalyMode::is_enabled() &&
+                  torch::autograd::AnomalyMode::should_check_nan();
 };
 
 /// Restores the thread's modes. Autocast's cache of cast weights is off while it lives: it would

@@ -53,8 +53,9 @@ void refuse_untracked_view(const at::Tensor& tensor, const c10::OperatorHandle& 
 /// The recording under construction.
 class Recorder {
  public:
-  Recorder(const RecordRequest& request, Tracer& tracer)
+  Recorder(const RecordRequest& request, bool in_inference_mode, Tracer& tracer)
       : request_(request),
+        in_inference_mode_(in_inference_mode),
         inputs_(tracer, values_),
         custom_nodes_(recording_, tracer, values_, inputs_) {
     for (const at::Tensor& tensor : request.declared) inputs_.watch().watch_grad(tensor);
@@ -87,10 +88,12 @@ class Recorder {
   void set_flag(ValueId value, bool requires_grad);
   RecordedWrite note_write(const Written& before, const c10::OperatorHandle& op);
   void note_custom_results();
+  void refuse_other_modes(const ModeState& modes, const c10::OperatorHandle& op) const;
   void check_outside_changes();
   OutputObservation observe(at::Tensor output, size_t number);
 
   const RecordRequest& request_;
+  const bool in_inference_mode_;  // is the call
   Recording recording_;
   ValueTable values_{recording_};
   InputTable inputs_;
@@ -104,7 +107,7 @@ at::Tensor Recorder::lift_captured(const at::Tensor& tensor, const c10::Operator
   if (!tensor.defined() || is_wrapper(tensor)) return tensor;
   if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) return tensor;
   if (!inputs_.is_known(tensor)) {
-    refuse_unsupported_tensor(tensor, fmt::format("`{}`", operator_text(op)));
+    refuse_unsupported_tensor(tensor, in_inference_mode_, fmt::format("`{}`", operator_text(op)));
     if (request_.on_capture) request_.on_capture(tensor, operator_text(op));
   }
   return inputs_.capture(tensor);
@@ -205,10 +208,26 @@ void Recorder::note_custom_results() {
   if (notes_all) untracked_.clear();
 }
 
+void Recorder::refuse_other_modes(const ModeState& modes, const c10::OperatorHandle& op) const {
+  if (modes.inference_mode) {
+    throw Refusal(fmt::format(
+        "`{}`: it is called in inference mode, which the function enters. Expected a function that "
+        "runs without grad mode instead, or is called in inference mode as a whole.",
+        operator_text(op)));
+  }
+  if (in_inference_mode_ && modes.grad_mode) {
+    throw Refusal(fmt::format(
+        "`{}`: it is called with grad mode, which the function switches on in inference mode. "
+        "Expected a function that leaves grad mode as it is there.",
+        operator_text(op)));
+  }
+}
+
 void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   note_custom_results();
   const size_t begin = stack.size() - op.schema().arguments().size();
   RecordedOp recorded{.op = op, .args = {}, .results = {}, .modes = current_modes(), .history = 0};
+  refuse_other_modes(recorded.modes, op);
   recorded.args.reserve(stack.size() - begin);
   std::vector<Written> written;
   for (size_t i = begin; i < stack.size(); ++i) {
@@ -328,7 +347,7 @@ OutputObservation Recorder::observe(at::Tensor output, size_t number) {
   if (!output.defined()) return {};
   // The function may return a tensor that it only captured.
   if (!functional::isFunctionalTensor(output)) {
-    refuse_unsupported_tensor(output, fmt::format("output {}", number));
+    refuse_unsupported_tensor(output, in_inference_mode_, fmt::format("output {}", number));
     output = inputs_.capture(output);
   }
   functional::sync(output);
@@ -389,16 +408,20 @@ class CurrentRecorder {
 
 RecordResult record(const RecordRequest& request) {
   if (is_tracing()) throw Refusal("a trace can't begin inside a trace of the same thread");
+  const OutsideInferenceMode outside;
+  const WithoutNanChecks without_nan_checks;  // of gradients that the function takes
   for (uint32_t i = 0; i < request.arguments.size(); ++i) {
-    if (request.arguments[i].defined())
-      refuse_unsupported_tensor(request.arguments[i], fmt::format("argument {}", i));
+    if (request.arguments[i].defined()) {
+      refuse_unsupported_tensor(request.arguments[i], outside.was_inside(),
+                                fmt::format("argument {}", i));
+    }
   }
   std::vector<at::Tensor> known = distinct_tensors(request.arguments);
   const size_t argument_count = known.size();
   known.insert(known.end(), request.captured.begin(), request.captured.end());
   Tracer tracer(Tracer::Keep::ShapesOnly);
   Tracer::Scope tracing(tracer);
-  Recorder recorder(request, tracer);
+  Recorder recorder(request, outside.was_inside(), tracer);
   CurrentRecorder current(recorder);
   ModeGuard modes;
   recorder.inputs().place(gather_inputs(known), request.arrangement, argument_count);

@@ -69,6 +69,7 @@ class JointReplay {
 
   JointTrace run(const std::vector<GradientRound>& rounds) {
     DefaultDtype default_dtype(recording_.default_dtype);
+    const WithoutNanChecks without_nan_checks;
     Tracer::Scope tracing(tracer_);
     TracingScope scope(TracingScope::Level::Replaying);
     make_primals();

@@ -81,9 +81,15 @@ TEST_F(InputTableTest, StandInsShareCountersAsTensorsDo) {
 }
 
 TEST(RefuseUnsupportedTensor, NamesLayoutAndDevice) {
-  EXPECT_NO_THROW(refuse_unsupported_tensor(at::ones({2}), "here"));
-  EXPECT_THROW(refuse_unsupported_tensor(at::ones({2}).to_sparse(), "here"), Refusal);
-  EXPECT_THROW(refuse_unsupported_tensor(at::empty({2}, at::kMeta), "here"), Refusal);
+  EXPECT_NO_THROW(refuse_unsupported_tensor(at::ones({2}), false, "here"));
+  EXPECT_THROW(refuse_unsupported_tensor(at::ones({2}).to_sparse(), false, "here"), Refusal);
+  EXPECT_THROW(refuse_unsupported_tensor(at::empty({2}, at::kMeta), false, "here"), Refusal);
+  const at::Tensor inference = [] {
+    const c10::InferenceMode mode;
+    return at::ones({2});
+  }();
+  EXPECT_THROW(refuse_unsupported_tensor(inference, false, "here"), Refusal);
+  EXPECT_NO_THROW(refuse_unsupported_tensor(inference, true, "here"));
 }
 
 }  // namespace

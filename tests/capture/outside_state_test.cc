@@ -23,6 +23,35 @@ TEST(OutsideState, ModesComeBack) {
   EXPECT_TRUE(at::autocast::is_autocast_cache_enabled());
 }
 
+TEST(OutsideState, InferenceModeBecomesNoGradMode) {
+  {
+    const OutsideInferenceMode nothing;
+    EXPECT_FALSE(nothing.was_inside());
+    EXPECT_TRUE(c10::GradMode::is_enabled());
+  }
+  const c10::InferenceMode mode;
+  {
+    const OutsideInferenceMode outside;
+    EXPECT_TRUE(outside.was_inside());
+    EXPECT_FALSE(c10::InferenceMode::is_enabled());
+    EXPECT_FALSE(c10::GradMode::is_enabled());
+    EXPECT_EQ(at::ones({1})._version(), 0);
+  }
+  EXPECT_TRUE(c10::InferenceMode::is_enabled());
+}
+
+TEST(OutsideState, AnomalyModeLooksForNoNan) {
+  using torch::autograd::AnomalyMode;
+  AnomalyMode::set_enabled(true);
+  {
+    const WithoutNanChecks without;
+    EXPECT_TRUE(AnomalyMode::is_enabled());
+    EXPECT_FALSE(AnomalyMode::should_check_nan());
+  }
+  EXPECT_TRUE(AnomalyMode::should_check_nan());
+  AnomalyMode::set_enabled(false);
+}
+
 TEST(OutsideState, ADrawnOrSeededGeneratorIsPutBackAndRefused) {
   at::manual_seed(1);
   const GeneratorWatch watch;
