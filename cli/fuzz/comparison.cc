@@ -47,6 +47,7 @@ const Fact kFacts[] = {
     FACT("sizes", t.sizes()),
     FACT("requires_grad", t.requires_grad()),
     FACT("is_leaf", t.is_leaf()),
+    FACT("is_inference", t.is_inference()),
 };
 
 // The rest is no matter for gradients.
@@ -59,7 +60,7 @@ const Fact kLayoutFacts[] = {
 const Fact kOffset = FACT("storage offset", t.storage_offset());
 const Fact kWeakFacts[] = {
     FACT("is_view", t.is_view()),
-    FACT("version", t._version()),
+    FACT("version", t.is_inference() ? -1 : t._version()),
     FACT("storage size", t.storage().nbytes()),
 };
 

@@ -167,6 +167,19 @@ std::string writes_text(const Program& program) {
          kShow;
 }
 
+std::string watches_text(const Program& program) {
+  if (program.watches.empty()) return "";
+  std::string text;
+  const size_t outputs = program.body.outputs.size();
+  for (const Watch& watch : program.watches) {
+    const std::string name = watch.value < outputs
+                                 ? fmt::format("outputs[{}]", watch.value)
+                                 : fmt::format("prepared.arguments[{}]", watch.value - outputs);
+    text += fmt::format("  watch({}, {});\n", name, watch.kind == Watch::Kind::RetainGrad);
+  }
+  return text + "  out << \"after the caller's hooks\\n\";\n" + kShow;
+}
+
 std::string backward_text(const Backward& backward, bool is_followed) {
   const char tangent = backward.tangent == Backward::Tangent::Expanded ? 'e'
                        : backward.tangent == Backward::Tangent::Varied ? 'v'
@@ -190,24 +203,37 @@ std::string caller_text(const Program& program) {
   for (size_t i = 0; i < program.backwards.size(); ++i) {
     backwards += backward_text(program.backwards[i], i + 1 < program.backwards.size());
   }
-  std::string mode = fmt::format("{}", program.inputs.is_recording);
-  if (program.calls == 3 && program.inputs.is_recording != program.other.is_recording) {
-    mode = program.inputs.is_recording ? "call != 3" : "call == 3";
-  }
+  const auto in_mode = [&](CallMode mode) {
+    const bool first = program.inputs.mode == mode;
+    const bool other = program.calls == 3 ? program.other.mode == mode : first;
+    if (first == other) return fmt::format("{}", first);
+    return std::string(first ? "call != 3" : "call == 3");
+  };
+  const std::string inference = in_mode(CallMode::Inference);
+  const std::string inference_text = inference == "false"
+                                         ? ""
+                                         : fmt::format(
+                                               "    std::optional<c10::InferenceMode> inference;\n"
+                                               "    if ({}) inference.emplace();\n",
+                                               inference);
   const bool needs_history = std::ranges::any_of(
       program.backwards, [](const auto& b) { return b.kind == Backward::Kind::Grad; });
   return fmt::format(
-      "void caller(std::ostream& out, const Function& called, const Prepared& prepared, int call) "
-      "{{\n{}"
+      "void caller(std::ostream& out, const Function& called, const Prepared& prepared, int call, "
+      "[[maybe_unused]] bool is_between = false) {{\n{}"
       "  Tensors outputs;\n"
       "  Tensors gradients;\n"
       "  torch::manual_seed(call * 10);\n"
       "  {{\n"
-      "    const at::AutoGradMode mode({});\n"
+      "    const at::AutoGradMode mode({});\n{}"
       "    outputs = called(prepared.arguments);\n"
       "  }}\n"
-      "  out << \"after the call\\n\";\n{}{}{}{}}}\n",
-      needs_history ? kHistory : "", mode, kShow,
+      "  out << \"after the call\\n\";\n{}{}{}{}{}{}}}\n",
+      needs_history ? kHistory : "", in_mode(CallMode::Grad), inference_text, kShow,
+      watches_text(program),
+      program.is_interleaved
+          ? "  if (!is_between) caller(out, called, inputs_of(call, 5), call, true);\n"
+          : "",
       program.writes_before_backward ? writes_text(program) : "", backwards,
       program.writes_before_backward ? "" : writes_text(program));
 }
@@ -220,9 +246,9 @@ std::string to_cpp_fragment(const Program& program) {
   const std::string other = has_other ? inputs_text(program.other, "other_inputs") + "\n" : "";
   return fmt::format(
       "{}\n{}\n{}constexpr int kCalls = {};\n\n"
-      "Prepared inputs_of(int call) {{ return {}inputs(call * 10); }}\n\n{}",
+      "Prepared inputs_of(int call, int more = 0) {{ return {}inputs(call * 10 + more); }}\n\n{}",
       function_text(program), inputs, other, program.calls,
-      has_other ? "call == 3 ? other_inputs(call * 10) : " : "", caller_text(program));
+      has_other ? "call == 3 ? other_inputs(call * 10 + more) : " : "", caller_text(program));
 }
 
 std::string to_cpp(const Program& program, const std::string& comment) {

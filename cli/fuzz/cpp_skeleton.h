@@ -10,6 +10,7 @@ inline constexpr const char* kSkeletonBegin =
 
 #include <functional>
 #include <iostream>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -48,7 +49,7 @@ void show(std::ostream& out, const std::string& name, const Tensors& tensors, bo
         << t.requires_grad() << " is_leaf " << t.is_leaf() << " is_conj " << t.is_conj();
     if (!are_gradients) {
       out << " offset " << t.storage_offset() << " is_view " << t.is_view() << " version "
-          << t._version() << " storage " << t.storage().nbytes() << " bytes";
+          << (t.is_inference() ? -1 : t._version()) << " storage " << t.storage().nbytes() << " bytes";
     }
     std::ostringstream elements;
     elements.precision(9);
@@ -123,6 +124,14 @@ Tensors differentiate(const Tensors& outputs, const std::vector<size_t>& chosen,
   for (at::Tensor& gradient : all)
     if (order > 1 && gradient.defined()) gradient = gradient.detach();
   return all;
+}
+
+// Has the gradient retained, or doubled by a hook.
+void watch(const at::Tensor& tensor, bool retains) {
+  if (!tensor.defined() || !tensor.requires_grad() || tensor.is_view()) return;
+  if (retains) return tensor.retain_grad();
+  tensor.register_hook(
+      [](const at::Tensor& gradient) { return gradient.defined() ? gradient * 2 : gradient; });
 }
 
 // What the caller made and the results, as far as they require grad, but for views that have a new

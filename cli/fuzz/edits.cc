@@ -86,10 +86,16 @@ class Edits {
     }
   }
 
+  static void erase_watched(Program& p, size_t value) {
+    std::erase_if(p.watches, [&](const Watch& watch) { return watch.value == value; });
+    for (Watch& watch : p.watches) watch.value -= watch.value > value ? 1 : 0;
+  }
+
   static void erase_output(Program& p, size_t i) {
     p.body.outputs.erase(p.body.outputs.begin() + static_cast<ptrdiff_t>(i));
     std::vector<Ref> none;
     erase_first({p.writes, none, 0}, i);
+    erase_watched(p, i);
     for (Backward& backward : p.backwards) {
       std::erase(backward.outputs, i);
       for (size_t& output : backward.outputs) output -= output > i ? 1 : 0;
@@ -100,6 +106,7 @@ class Edits {
     erase_first(body_of(p), i);
     std::vector<Ref> none;
     erase_first({p.writes, none, 0}, p.body.outputs.size() + i);
+    erase_watched(p, p.body.outputs.size() + i);
     for (Inputs* inputs : {&p.inputs, &p.other}) {
       inputs->arguments.erase(inputs->arguments.begin() + static_cast<ptrdiff_t>(i));
     }
@@ -138,6 +145,10 @@ class Edits {
       simplify([&](Program& p) { p.backwards[i].kind = Backward::Kind::Backward; });
     }
     simplify([](Program& p) { p.writes_before_backward = false; });
+    simplify([](Program& p) { p.is_interleaved = false; });
+    for (size_t i = 0; i < program_.watches.size(); ++i) {
+      simplify([&](Program& p) { p.watches.erase(p.watches.begin() + static_cast<ptrdiff_t>(i)); });
+    }
   }
 
   void simplify_values() {
@@ -146,7 +157,7 @@ class Edits {
     }
     for (Inputs Program::*which : {&Program::inputs, &Program::other}) {
       if (which == &Program::other && program_.calls < 3) continue;
-      simplify([&](Program& p) { (p.*which).is_recording = true; });
+      simplify([&](Program& p) { (p.*which).mode = CallMode::Grad; });
       for (size_t i = 0; i < (program_.*which).bases.size(); ++i) {
         simplify([&](Program& p) { (p.*which).bases[i].requires_grad = false; });
         simplify([&](Program& p) { (p.*which).bases[i].type = at::kFloat; });

@@ -47,6 +47,17 @@ std::vector<Instruction> draw_writes(Random& random, const Tensors& tensors) {
   return drawer.take();
 }
 
+std::vector<Watch> draw_watches(Random& random, const Tensors& tensors) {
+  std::vector<Watch> watches;
+  if (tensors.empty()) return watches;
+  for (int64_t i = random.one_of({0, 0, 0, 1, 1, 2}); i > 0; --i) {
+    watches.push_back({.kind = random.one_of({Watch::Kind::Hook, Watch::Kind::RetainGrad}),
+                       .value = static_cast<size_t>(
+                           random.between(0, static_cast<int64_t>(tensors.size()) - 1))});
+  }
+  return watches;
+}
+
 std::vector<Backward> draw_backwards(Random& random, size_t outputs) {
   std::vector<Backward> backwards(static_cast<size_t>(random.one_of({0, 1, 1, 1, 1, 2})));
   for (Backward& backward : backwards) {
@@ -81,7 +92,7 @@ Program draw_program(uint64_t seed, uint64_t number) {
   Program program;
   program.inputs = draw_inputs(random);
   const Prepared prepared = prepare(program.inputs, /*data_seed=*/0);
-  const c10::AutoGradMode mode(program.inputs.is_recording);
+  const c10::AutoGradMode mode(program.inputs.mode == CallMode::Grad);
   program.other = draw_other_inputs(random, prepared.arguments);
   InstructionDrawer drawer(random, to_values(prepared.arguments));
   program.body = draw_body(random, drawer);
@@ -90,6 +101,8 @@ Program draw_program(uint64_t seed, uint64_t number) {
   program.writes = draw_writes(random, after);
   program.writes_before_backward = random.chance(40);
   program.backwards = draw_backwards(random, program.body.outputs.size());
+  program.watches = draw_watches(random, after);
+  program.is_interleaved = random.chance(15);
   return program;
 }
 

@@ -28,7 +28,10 @@ Base draw_base(Random& random) {
   return base;
 }
 
-bool draw_recording(Random& random) { return random.chance(92); }
+CallMode draw_mode(Random& random) {
+  if (random.chance(92)) return CallMode::Grad;
+  return random.one_of({CallMode::NoGrad, CallMode::Inference});
+}
 
 /// Builds `draw_other_inputs` argument by argument.
 class OtherInputs {
@@ -60,7 +63,7 @@ class OtherInputs {
       inputs.setup.push_back(std::move(setup_[i]));
     }
     for (const Handle handle : arguments_) inputs.arguments.push_back(place(handle));
-    inputs.is_recording = draw_recording(random_);
+    inputs.mode = draw_mode(random_);
     return inputs;
   }
 
@@ -142,7 +145,7 @@ Inputs draw_inputs(Random& random) {
     if (ref.part < drawer.values()[ref.value].size()) inputs.arguments.push_back(ref);
   }
   inputs.setup = drawer.take();
-  inputs.is_recording = draw_recording(random);
+  inputs.mode = draw_mode(random);
   return inputs;
 }
 

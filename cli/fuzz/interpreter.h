@@ -2,8 +2,11 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/InferenceMode.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "cli/fuzz/program.h"
@@ -32,6 +35,18 @@ bool meets_empty(const Body& body, const Tensors& arguments);
 /// Makes a tensor whose elements depend on the seed alone: quarters from -2 to 2, exact in every
 /// floating type, or integers from 0 to 2, or truth values.
 at::Tensor make_base(const Base& base, uint64_t data_seed);
+
+/// While it lives, the caller is in the mode.
+class CallModeScope {
+ public:
+  explicit CallModeScope(CallMode mode) : grad_mode_(mode == CallMode::Grad) {
+    if (mode == CallMode::Inference) inference_mode_.emplace();
+  }
+
+ private:
+  c10::AutoGradMode grad_mode_;
+  std::optional<c10::InferenceMode> inference_mode_;
+};
 
 /// What the caller holds before a call.
 struct Prepared {

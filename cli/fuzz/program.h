@@ -46,12 +46,15 @@ struct Base {
   bool operator==(const Base&) const = default;
 };
 
+/// The mode that the caller is in.
+enum class CallMode : uint8_t { Grad, NoGrad, Inference };
+
 /// How the caller makes the arguments. Values: the bases, then one for each instruction.
 struct Inputs {
   std::vector<Base> bases{};
   std::vector<Instruction> setup{};
   std::vector<Ref> arguments{};
-  bool is_recording = true;  // the grad mode of the call
+  CallMode mode = CallMode::Grad;  // of the call
   bool operator==(const Inputs&) const = default;
 };
 
@@ -83,12 +86,26 @@ struct Backward {
   bool operator==(const Backward&) const = default;
 };
 
+/// What the caller asks to be shown of a gradient on its way.
+struct Watch {
+  enum class Kind : uint8_t {
+    Hook,  // that doubles the gradient
+    RetainGrad,
+  };
+
+  Kind kind = Kind::Hook;
+  size_t value = 0;  // an output, or an argument numbered on from them
+  bool operator==(const Watch&) const = default;
+};
+
 struct Program {
   int calls = 3;  // fewer only when shrunk
   Inputs inputs;  // of the first and the second call, with other data
   Inputs other;   // of the third call: as many arguments, aliased in another way
   Body body;
   // What the caller does next. Values: the outputs, then the arguments, each a value.
+  std::vector<Watch> watches{};  // of tensors that require grad and are no views
+  bool is_interleaved = false;   // another call, with its backward, comes between call and backward
   std::vector<Instruction> writes{};
   bool writes_before_backward = false;
   std::vector<Backward> backwards{};

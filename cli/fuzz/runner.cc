@@ -70,13 +70,19 @@ std::optional<Thrown> thrown_by(const Action& action) {
 
 std::vector<Seen> seen_by_caller(const Side& side) {
   Tensors leaf_gradients;
+  Tensors retained;
   for (const at::Tensor& tensor : side.prepared.visible) {
     if (tensor.is_leaf()) leaf_gradients.push_back(tensor.grad());
+    if (tensor.retains_grad()) retained.push_back(tensor.grad());
+  }
+  for (const at::Tensor& tensor : side.outputs) {
+    if (tensor.defined() && tensor.retains_grad()) retained.push_back(tensor.grad());
   }
   return {
       {.role = "an input", .tensors = side.prepared.visible},
       {.role = "an output", .tensors = side.outputs},
       {.role = "a leaf's gradient", .tensors = std::move(leaf_gradients), .are_gradients = true},
+      {.role = "a retained gradient", .tensors = std::move(retained), .are_gradients = true},
       {.role = "a returned gradient", .tensors = side.gradients, .are_gradients = true}};
 }
 
@@ -172,7 +178,7 @@ class ProgramRun {
     return std::nullopt;
   }
 
-  void run_call(const Inputs& inputs, uint64_t data_seed) {
+  void run_call(const Inputs& inputs, uint64_t data_seed, bool is_between = false) {
     for (Side* side : {&eager_, &compiled_side_}) {
       *side = {.prepared = prepare(inputs, data_seed)};
       for (const at::Tensor& tensor : side->prepared.visible)
@@ -192,7 +198,8 @@ class ProgramRun {
             " after the call");
       }
     });
-    if (!goes_on) return;
+    if (!goes_on || !watch()) return;
+    if (program_.is_interleaved && !is_between && !call_between(inputs, data_seed)) return;
     if (program_.writes_before_backward && !write()) return;
     for (size_t i = 0; i < program_.backwards.size(); ++i) {
       if (!differentiate(program_.backwards[i], i + 1 < program_.backwards.size())) return;
@@ -208,24 +215,69 @@ class ProgramRun {
     if (!matters) return false;
     bool meets = true;
     thrown_by([&] {
-      const c10::AutoGradMode mode(inputs.is_recording);
+      const CallModeScope mode(inputs.mode);
       meets = fuzz::meets_empty(program_.body, prepare(inputs, data_seed).arguments);
     });
     return meets;
   }
 
   void call(const Inputs& inputs, Side& side) {
-    const c10::AutoGradMode mode(inputs.is_recording);
+    const CallModeScope mode(inputs.mode);
     side.outputs = &side == &eager_ ? fuzz::run(program_.body, side.prepared.arguments)
                                     : compiled_.call(side.prepared.arguments);
-    TORCH_CHECK(c10::GradMode::is_enabled() == inputs.is_recording, "the call left another mode");
+    TORCH_CHECK(c10::GradMode::is_enabled() == (inputs.mode == CallMode::Grad) &&
+                    c10::InferenceMode::is_enabled() == (inputs.mode == CallMode::Inference),
+                "the call left another mode");
+  }
+
+  /// Whether nothing differed in a call of its own that comes between.
+  bool call_between(const Inputs& inputs, uint64_t data_seed) {
+    const Side eager = std::move(eager_);
+    const Side compiled = std::move(compiled_side_);
+    const bool meets_empty = meets_empty_;
+    run_call(inputs, data_seed + 5, /*is_between=*/true);
+    eager_ = eager;
+    compiled_side_ = compiled;
+    meets_empty_ = meets_empty;
+    return !has_strong_difference();
+  }
+
+  /// The values of what the caller does after the call.
+  static Tensors in_hand(const Side& side) {
+    Tensors all = side.outputs;
+    all.insert(all.end(), side.prepared.arguments.begin(), side.prepared.arguments.end());
+    return all;
+  }
+
+  bool watch() {
+    if (program_.watches.empty()) return true;
+    std::vector<Watch> chosen;
+    const Tensors of_eager = in_hand(eager_);
+    for (const Watch& watch : program_.watches) {
+      const at::Tensor& tensor = of_eager.at(watch.value);
+      if (tensor.defined() && tensor.requires_grad() && !tensor.is_view()) chosen.push_back(watch);
+    }
+    if (chosen.empty()) return true;
+    return step("the caller's hooks", true, [&](Side& side) {
+      const Tensors all = in_hand(side);
+      for (const Watch& watch : chosen) {
+        const at::Tensor& tensor = all[watch.value];
+        if (watch.kind == Watch::Kind::Hook) {
+          tensor.register_hook([](const at::Tensor& gradient) {
+            // A compiled call asks where eager's gradient never comes by (docs/limits.md).
+            return gradient.defined() ? gradient * 2 : gradient;
+          });
+        } else {
+          tensor.retain_grad();
+        }
+      }
+    });
   }
 
   bool write() {
     if (program_.writes.empty()) return true;
     return step("the caller's writes", true, [&](Side& side) {
-      Tensors all = side.outputs;
-      all.insert(all.end(), side.prepared.arguments.begin(), side.prepared.arguments.end());
+      const Tensors all = in_hand(side);
       Values values = to_values(all);
       for (const Instruction& instruction : program_.writes) fuzz::run(instruction, values);
     });

@@ -65,7 +65,34 @@ void share_version(const at::Tensor& saved, const at::Tensor& given) {
 void BackwardNode::save(std::span<const at::Tensor> results, const SavedResult& saved) {
   const at::Tensor& value = results[saved.position];
   if (saved.in_output) share_version(value, results[*saved.in_output]);
-  save(value, saved.is_output && value.grad_fn().get() == this);
+  save(value, saved.is_output && is_history_of(value));
+}
+
+torch::autograd::Edge BackwardNode::enter(const at::Tensor& result, bool is_only) {
+  torch::autograd::Edge own(getptr(), add_input_metadata(result));
+  if (is_only) return own;
+  auto node = c10::make_intrusive<ResultNode>();
+  node->add_next_edge(std::move(own));
+  results_.emplace_back(node);
+  const uint32_t number = node->add_input_metadata(result);
+  return {std::move(node), number};
+}
+
+/// Where the history of a result begins.
+torch::autograd::Edge BackwardNode::edge_to(uint32_t result) {
+  if (result < results_.size()) {
+    if (auto node = results_[result].lock()) return {std::move(node), 0};
+  }
+  return {getptr(), result};
+}
+
+/// Not by `grad_fn`, which takes a view that was written from its base again, and may throw.
+bool BackwardNode::is_history_of(const at::Tensor& tensor) const {
+  const auto* meta = torch::autograd::impl::get_autograd_meta(tensor);
+  if (!meta || !meta->grad_fn_) return false;
+  if (meta->grad_fn_.get() == this) return true;
+  return dynamic_cast<const ResultNode*>(meta->grad_fn_.get()) &&
+         meta->grad_fn_->next_edge(0).function.get() == this;
 }
 
 void BackwardNode::keep_weakly(const at::Tensor& input) {
@@ -217,7 +244,7 @@ BackwardNode::Tensors BackwardNode::differentiate_again(Tensors&& tangents,
     if (edge.kind == EdgeOf::Edge) {
       edges.push_back(next_edge(edge.index));
     } else if (edge.kind == EdgeOf::Output) {
-      edges.emplace_back(getptr(), edge.index);
+      edges.push_back(edge_to(edge.index));
     } else {
       edges.push_back(torch::autograd::impl::gradient_edge(coerced[edge.index]));
     }
@@ -227,8 +254,10 @@ BackwardNode::Tensors BackwardNode::differentiate_again(Tensors&& tangents,
     auto node =
         c10::make_intrusive<BackwardNode>(again.next, again.differentiable.size(), autocast_);
     node->set_next_edges(std::move(edges));
-    for (const uint32_t i : again.differentiable)
-      torch::autograd::create_gradient_edge(results[i], node);
+    for (const uint32_t i : again.differentiable) {
+      torch::autograd::impl::set_gradient_edge(
+          results[i], node->enter(results[i], again.differentiable.size() == 1));
+    }
     node->reserve(again.saved.size());
     for (const SavedResult& saved : again.saved) node->save(results, saved);
     node->versions_ = versions_;

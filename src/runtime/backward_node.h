@@ -93,6 +93,15 @@ class BackwardSource {
       const TangentLayout& layout, const std::vector<bool>& requires_grad) = 0;
 };
 
+/// Stands between a result and a node with several results: hooks on a result are called when a
+/// gradient comes to it, and it may get another history, as with eager's nodes of one result.
+struct ResultNode final : torch::autograd::Node {
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& grads) override {
+    return std::move(grads);
+  }
+  std::string name() const override { return "ForegradBackward"; }
+};
+
 /// Saves through `SavedVariable`, so that a write to what backward needs is the same error as in
 /// eager, saved-tensor hooks run, and a second backward without `retain_graph` is the same error.
 /// Saved values are freed at their last use in backward.
@@ -106,6 +115,10 @@ class BackwardNode final : public torch::autograd::Node {
   /// Saves a value, in the order of the backward graph's `Saved` inputs. `is_output`: it is an
   /// output of this node.
   void save(const at::Tensor& value, bool is_output) { saved_.emplace_back(value, is_output); }
+  /// Adds a result: returns where its history is to begin. `is_only`: there is no other.
+  torch::autograd::Edge enter(const at::Tensor& result, bool is_only);
+  /// Whether the tensor's history begins here, or at a `ResultNode` before.
+  bool is_history_of(const at::Tensor& tensor) const;
   /// Saves a result of a graph.
   void save(std::span<const at::Tensor> results, const SavedResult& saved);
   void reserve(size_t count) { saved_.reserve(count); }
@@ -136,10 +149,13 @@ class BackwardNode final : public torch::autograd::Node {
   const at::Tensor& late_tensor(const Backward::Late& late) const;
   Tensors run(const Backward& backward, Tensors&& tangents);
   void check_unchanged(const std::vector<Slot>& slots) const;
+  torch::autograd::Edge edge_to(uint32_t result);
 
   std::shared_ptr<BackwardSource> source_;
   size_t tangent_count_;
   std::optional<AutocastState> autocast_;
+  /// Of several results, as long as somebody holds them; they hold this node.
+  std::vector<c10::weak_intrusive_ptr<torch::autograd::Node>> results_;
   std::vector<torch::autograd::SavedVariable> saved_;
   struct WeakInput {
     c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl> tensor;

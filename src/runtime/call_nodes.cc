@@ -95,13 +95,19 @@ void CallNodes::join_new_tensors(size_t p) {
   for (const Differentiable& tensor : parts_[p].tangents) {
     const auto* output = std::get_if<UserOutput>(&tensor);
     if (!output || !meta_.outputs[output->output.index].is_computed()) continue;
-    torch::autograd::create_gradient_edge(const_cast<at::Tensor&>(outputs_[output->output.index]),
-                                          nodes_[p]);
+    const at::Tensor& result = outputs_[output->output.index];
+    torch::autograd::impl::set_gradient_edge(result, enter(p, result));
   }
 }
 
-c10::intrusive_ptr<BackwardNode> CallNodes::history_of(const Differentiable& tensor) {
-  return make(parts_.size() == 1 ? 0 : part_of(tensor));
+torch::autograd::Edge CallNodes::enter(size_t p, const at::Tensor& tensor) const {
+  return nodes_[p]->enter(tensor, /*is_only=*/parts_[p].tangents.size() == 1);
+}
+
+torch::autograd::Edge CallNodes::history_of(const Differentiable& role, const at::Tensor& tensor) {
+  const size_t p = parts_.size() == 1 ? 0 : part_of(role);
+  make(p);
+  return enter(p, tensor);
 }
 
 void CallNodes::finish() {

@@ -32,8 +32,8 @@ class CallNodes {
   CallNodes(const ViewAndMutationMeta& meta, std::span<const NodeParts> parts,
             const std::vector<at::Tensor>& slots, std::span<const at::Tensor> outputs);
 
-  /// Returns the node that becomes the tensor's history.
-  c10::intrusive_ptr<BackwardNode> history_of(const Differentiable& tensor);
+  /// Returns where the tensor's history is to begin. To be called once for each.
+  torch::autograd::Edge history_of(const Differentiable& role, const at::Tensor& tensor);
 
   /// Makes what is not made yet, and gives new tensors their history.
   void finish();
@@ -46,6 +46,7 @@ class CallNodes {
   const at::Tensor& tensor_of(const Differentiable& cut) const;
   const c10::intrusive_ptr<BackwardNode>& make(size_t part);
   void join_new_tensors(size_t part);
+  torch::autograd::Edge enter(size_t part, const at::Tensor& tensor) const;
   size_t part_of(const Differentiable& tensor) const;
 
   const ViewAndMutationMeta& meta_;

@@ -25,7 +25,8 @@ at::Tensor memory_of(const at::Tensor& anchor, const MemorySpan& span) {
 /// Calls the operators of effects on the caller's tensors.
 class Effects {
  public:
-  Effects(std::vector<at::Tensor>& slots, const NodeSource& node) : slots_(slots), node_(node) {}
+  Effects(std::vector<at::Tensor>& slots, const HistorySource& history)
+      : slots_(slots), history_(history) {}
 
   void operator()(const CallAgain& call) {
     c10::AutoGradMode grad_mode(call.op.modes.grad_mode);
@@ -55,12 +56,11 @@ class Effects {
   void operator()(const RefreshHistory& refresh) { slots_[refresh.slot.index].grad_fn(); }
   void operator()(const JoinHistory& join) {
     const at::Tensor& tensor = slots_[join.slot.index];
-    const c10::intrusive_ptr<torch::autograd::Node> node = node_(join.as);
-    const uint32_t number = node->add_input_metadata(tensor);
+    torch::autograd::Edge history = history_(join.as, tensor);
     if (join.creation_meta == 0) {
-      torch::autograd::impl::rebase_history(tensor, {node, number});
+      torch::autograd::impl::rebase_history(tensor, std::move(history));
     } else {
-      torch::autograd::impl::set_gradient_edge(tensor, {node, number});
+      torch::autograd::impl::set_gradient_edge(tensor, std::move(history));
       torch::autograd::impl::get_view_autograd_meta(tensor)->set_creation_meta(
           static_cast<torch::autograd::CreationMeta>(join.creation_meta));
     }
@@ -68,7 +68,7 @@ class Effects {
 
  private:
   std::vector<at::Tensor>& slots_;
-  const NodeSource& node_;
+  const HistorySource& history_;
 };
 
 }  // namespace
@@ -123,9 +123,9 @@ void write_back(const ViewAndMutationMeta& meta, InputIndex index,
 }
 
 void bring_about(const ViewAndMutationMeta& meta, std::vector<at::Tensor>& slots,
-                 const NodeSource& node) {
+                 const HistorySource& history) {
   slots.resize(std::max<size_t>(meta.slot_count, meta.inputs.size()));
-  Effects effects(slots, node);
+  Effects effects(slots, history);
   for (const Effect& effect : meta.effects) std::visit(effects, effect);
 }
 

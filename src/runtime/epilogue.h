@@ -38,14 +38,14 @@ class StorageResizes {
 void write_back(const ViewAndMutationMeta& meta, InputIndex index,
                 std::span<const at::Tensor> inputs, const at::Tensor& updated);
 
-/// Gives the node that becomes the history of a tensor.
-using NodeSource =
-    std::function<c10::intrusive_ptr<torch::autograd::Node>(const Differentiable& tensor)>;
+/// Gives where the history of a tensor, known by its role, is to begin.
+using HistorySource =
+    std::function<torch::autograd::Edge(const Differentiable& role, const at::Tensor& tensor)>;
 
 /// Brings about the effects in order. `slots` are given for inputs and computed bases and filled in
-/// for the others. What `node` gives becomes the history where the effects say so.
+/// for the others. What `history` gives becomes the history where the effects say so.
 void bring_about(const ViewAndMutationMeta& meta, std::vector<at::Tensor>& slots,
-                 const NodeSource& node);
+                 const HistorySource& history);
 
 /// Takes the outputs that the graph does not compute from the caller's tensors and the slots.
 void take_aliases(const ViewAndMutationMeta& meta, std::span<const at::Tensor> slots,

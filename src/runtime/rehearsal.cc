@@ -64,9 +64,10 @@ class Rehearsal {
           at::empty_strided(type.sizes, type.strides, meta_options(type.dtype));
     }
     const auto node = c10::make_intrusive<RehearsedNode>();
-    bring_about(
-        meta_, slots_,
-        [&](const Differentiable&) -> c10::intrusive_ptr<torch::autograd::Node> { return node; });
+    bring_about(meta_, slots_,
+                [&](const Differentiable&, const at::Tensor& tensor) -> torch::autograd::Edge {
+                  return {node, node->add_input_metadata(tensor)};
+                });
     std::vector<at::Tensor> outputs(meta_.outputs.size());
     take_aliases(meta_, slots_, outputs);
     for (uint32_t i = 0; i < meta_.inputs.size(); ++i) {

@@ -132,7 +132,9 @@ std::vector<at::Tensor> Specialisation::run(std::span<const at::Tensor* const> a
     at::Tensor& result = results[saved.result.position];
     if (saved.is_moved) result = result.detach();
   }
-  bring_about(meta, slots, [&](const Differentiable& tensor) { return nodes.history_of(tensor); });
+  bring_about(meta, slots, [&](const Differentiable& role, const at::Tensor& tensor) {
+    return nodes.history_of(role, tensor);
+  });
   finish_new_tensors(outputs);
   nodes.finish();
   for (size_t p = 0; p < parts_.nodes.size(); ++p) {
@@ -153,9 +155,7 @@ void Specialisation::save(size_t part, const c10::intrusive_ptr<BackwardNode>& n
     // An input that was written is saved itself: a later write to it is noticed as in eager.
     if (saved.written_back) {
       const at::Tensor& input = slots[saved.written_back->index];
-      // Not by `grad_fn`, which takes a view that was written from its base again, and may throw.
-      const auto* autograd = torch::autograd::impl::get_autograd_meta(input);
-      node->save(input, autograd && autograd->grad_fn_ == node);
+      node->save(input, node->is_history_of(input));
     } else {
       node->save(results, saved.result);
     }
