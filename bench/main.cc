@@ -1,5 +1,5 @@
-// `make bench`: compile times and call times, then three short tables. Takes Google Benchmark's
-// options.
+// `make bench`: compile times, call times and gradients, then short tables. Takes Google
+// Benchmark's options.
 #include <foregrad/compile.h>
 
 #include <chrono>
@@ -8,6 +8,7 @@
 
 #include "call_bench.h"
 #include "compile_bench.h"
+#include "gradient_bench.h"
 #include "medians.h"
 #include "workloads.h"
 
@@ -40,6 +41,7 @@ int main(int argc, char** argv) {
   const double first_ms = first_compilation_ms();
   register_compile_benchmarks();
   register_call_benchmarks();
+  register_gradient_benchmarks();
   Medians medians;
   benchmark::RunSpecifiedBenchmarks(&medians);
   if (medians.has_failed()) return 1;
@@ -47,5 +49,6 @@ int main(int argc, char** argv) {
   std::printf("The first compilation in the process, of 10 operators, took %.2f ms of wall time.\n",
               first_ms);
   print_call_table(medians);
+  print_gradient_table(medians);
   return 0;
 }

@@ -36,4 +36,21 @@ std::vector<at::Tensor> sums(const std::vector<at::Tensor>& x);
 /// The same, written to the arguments.
 std::vector<at::Tensor> written_sums(const std::vector<at::Tensor>& x);
 
+/// Six pointwise operators, the last three on what the first three give: gives both results.
+std::vector<at::Tensor> chain_of_two(const at::Tensor& x, const at::Tensor& y);
+/// The same, gives the last.
+std::vector<at::Tensor> last_of_chain(const at::Tensor& x, const at::Tensor& y);
+
+/// The parameters of a message-passing energy of a cloud of atoms: radial functions to edges
+/// [6,16], messages and updates [16,16], read-out [16,1].
+struct EnergyModel {
+  std::vector<at::Tensor> weights;
+
+  EnergyModel();
+};
+
+/// Squared error of an energy and of its forces, which are taken inside: positions [atoms,3] to a
+/// scalar.
+at::Tensor force_matching_loss(const at::Tensor& positions, const std::vector<at::Tensor>& weights);
+
 }  // namespace foregrad::bench
