@@ -34,6 +34,17 @@ void differentiate_twice(const Called& called) {
     called.seen.note_values("second gradient " + std::to_string(i), second[i]);
 }
 
+// A function that calls `backward()` itself and returns the gradients runs eagerly: it fills `grad`
+// of tensors that are the caller's.
+TEST(Behaviours, B003_BackwardInsideTheFunction) {
+  expect_refused(
+      [](const Tensors& in) -> Tensors {
+        (in[0] * in[1]).sum().backward();
+        return {in[0].grad(), in[1].grad()};
+      },
+      start_of({Kind::Leaf, Kind::Leaf}, {3}), "`backward()` inside the function", look_only);
+}
+
 // The function computes a gradient itself; its own gradient is right too.
 TEST(Behaviours, B002_AGradientTakenInside) {
   const Twin program = [](const Tensors& in) -> Tensors {
