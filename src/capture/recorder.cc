@@ -88,7 +88,7 @@ class Recorder {
   void set_flag(ValueId value, bool requires_grad);
   RecordedWrite note_write(const Written& before, const c10::OperatorHandle& op);
   void note_custom_results();
-  void refuse_other_modes(const ModeState& modes, const c10::OperatorHandle& op) const;
+  static void refuse_inference_mode(const ModeState& modes, const c10::OperatorHandle& op);
   void check_outside_changes();
   OutputObservation observe(at::Tensor output, size_t number);
 
@@ -208,26 +208,22 @@ void Recorder::note_custom_results() {
   if (notes_all) untracked_.clear();
 }
 
-void Recorder::refuse_other_modes(const ModeState& modes, const c10::OperatorHandle& op) const {
-  if (modes.inference_mode) {
-    throw Refusal(fmt::format(
-        "`{}`: it is called in inference mode, which the function enters. Expected a function that "
-        "runs without grad mode instead, or is called in inference mode as a whole.",
-        operator_text(op)));
-  }
-  if (in_inference_mode_ && modes.grad_mode) {
-    throw Refusal(fmt::format(
-        "`{}`: it is called with grad mode, which the function switches on in inference mode. "
-        "Expected a function that leaves grad mode as it is there.",
-        operator_text(op)));
-  }
+void Recorder::refuse_inference_mode(const ModeState& modes, const c10::OperatorHandle& op) {
+  if (!modes.inference_mode) return;
+  throw Refusal(fmt::format(
+      "`{}`: it is called in inference mode, which the function enters. Expected a function that "
+      "runs without grad mode instead, or is called in inference mode as a whole.",
+      operator_text(op)));
 }
 
 void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
+  // In inference mode autograd sees nothing, whatever the grad mode.
+  std::optional<c10::AutoGradMode> no_grad;
+  if (in_inference_mode_) no_grad.emplace(false);
   note_custom_results();
   const size_t begin = stack.size() - op.schema().arguments().size();
   RecordedOp recorded{.op = op, .args = {}, .results = {}, .modes = current_modes(), .history = 0};
-  refuse_other_modes(recorded.modes, op);
+  refuse_inference_mode(recorded.modes, op);
   recorded.args.reserve(stack.size() - begin);
   std::vector<Written> written;
   for (size_t i = begin; i < stack.size(); ++i) {
@@ -368,6 +364,11 @@ OutputObservation Recorder::observe(at::Tensor output, size_t number) {
 
 Recording Recorder::finish(const std::vector<at::Tensor>& outputs) {
   check_outside_changes();
+  if (in_inference_mode_ && !recording_.nodes.empty()) {
+    throw Refusal(
+        "a custom `autograd::Function` is called with grad mode, which the function switches on in "
+        "inference mode. Expected a function that leaves grad mode as it is there.");
+  }
   {
     const TracingScope scope(TracingScope::Level::Recording);
     custom_nodes_.record_backwards();

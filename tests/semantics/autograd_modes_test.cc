@@ -3,6 +3,7 @@
 #include <c10/core/InferenceMode.h>
 #include <torch/csrc/autograd/anomaly_mode.h>
 #include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include <optional>
 
@@ -177,9 +178,28 @@ TEST(AutogradModes, ARegionOfInferenceModeIsRefused) {
         return {in[0] + 1, inner};
       },
       start_of(Kind::Leaf, {3}), "which the function enters");
+}
+
+struct Twice : torch::autograd::Function<Twice> {
+  static at::Tensor forward(torch::autograd::AutogradContext* /*ctx*/, const at::Tensor& x) {
+    return x * 2;
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* /*ctx*/,
+                                                 const torch::autograd::variable_list& grads) {
+    return {grads[0] * 2};
+  }
+};
+
+TEST(AutogradModes, GradModeInsideOfInferenceMode) {
+  expect_as_eager(in_inference_mode([](const Tensors& in) -> Tensors {
+                    const at::AutoGradMode grad_mode(true);
+                    const at::Tensor twice = in[0] * 2;
+                    return {twice, twice.view({3, 1}), in[0].select(0, 1)};
+                  }),
+                  start_of(Kind::Leaf, {3}), look_only);
   expect_refused(in_inference_mode([](const Tensors& in) -> Tensors {
                    const at::AutoGradMode grad_mode(true);
-                   return {in[0] * 2};
+                   return {Twice::apply(in[0])};
                  }),
                  start_of(Kind::Leaf, {3}), "which the function switches on", look_only);
 }
