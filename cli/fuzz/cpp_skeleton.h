@@ -129,6 +129,7 @@ Tensors differentiate(const Tensors& outputs, const std::vector<size_t>& chosen,
 // Has the gradient retained, or doubled by a hook.
 void watch(const at::Tensor& tensor, bool retains) {
   if (!tensor.defined() || !tensor.requires_grad() || tensor.is_view()) return;
+  if (retains && tensor.grad_fn() && tensor.output_nr() > 0) return;  // libtorch may crash
   if (retains) return tensor.retain_grad();
   tensor.register_hook(
       [](const at::Tensor& gradient) { return gradient.defined() ? gradient * 2 : gradient; });

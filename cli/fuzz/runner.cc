@@ -255,7 +255,11 @@ class ProgramRun {
     const Tensors of_eager = in_hand(eager_);
     for (const Watch& watch : program_.watches) {
       const at::Tensor& tensor = of_eager.at(watch.value);
-      if (tensor.defined() && tensor.requires_grad() && !tensor.is_view()) chosen.push_back(watch);
+      if (!tensor.defined() || !tensor.requires_grad() || tensor.is_view()) continue;
+      // libtorch crashes if such a tensor gets another history.
+      const bool is_later_result = tensor.grad_fn() && tensor.output_nr() > 0;
+      if (watch.kind == Watch::Kind::RetainGrad && is_later_result) continue;
+      chosen.push_back(watch);
     }
     if (chosen.empty()) return true;
     return step("the caller's hooks", true, [&](Side& side) {

@@ -174,9 +174,10 @@ void Specialisation::finish_new_tensors(std::span<const at::Tensor> outputs) con
   for (size_t i = 0; i < outputs.size(); ++i) {
     const OutputInfo& info = parts_.meta.outputs[i];
     if (!info.is_computed()) continue;
-    if (outputs[i].is_inference()) continue;  // it has no version
-    for (auto version = outputs[i]._version(); version < info.version; ++version)
-      torch::autograd::impl::bump_version(outputs[i]);
+    if (!outputs[i].is_inference()) {
+      for (auto version = outputs[i]._version(); version < info.version; ++version)
+        torch::autograd::impl::bump_version(outputs[i]);
+    }
     if (info.requires_grad && !info.takes_tangent())
       outputs[i].unsafeGetTensorImpl()->set_requires_grad(true);
   }

@@ -194,6 +194,7 @@ TEST(AutogradModes, GradModeInsideOfInferenceMode) {
   expect_as_eager(in_inference_mode([](const Tensors& in) -> Tensors {
                     const at::AutoGradMode grad_mode(true);
                     const at::Tensor twice = in[0] * 2;
+                    twice.requires_grad_();
                     return {twice, twice.view({3, 1}), in[0].select(0, 1)};
                   }),
                   start_of(Kind::Leaf, {3}), look_only);
