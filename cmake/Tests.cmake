@@ -6,6 +6,9 @@
 
 find_package(GTest REQUIRED)
 
+# What libtorch's headers instantiate is most of a test file's cost.
+option(FOREGRAD_UNITY_TESTS "Compile five test files in one run of the compiler: a helper's name is free once in a program" ON)
+
 # What all tests share. Not optimised: the time of a test is in libtorch and in the libraries under test,
 # and compiling is what costs.
 file(GLOB _foregrad_support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/support/*.cc")
@@ -64,6 +67,8 @@ foreach(_foregrad_folder IN LISTS _foregrad_test_folders)
   set(_foregrad_test test_${_foregrad_folder})
   add_executable(${_foregrad_test} ${_foregrad_sources_${_foregrad_folder}})
   target_precompile_headers(${_foregrad_test} REUSE_FROM foregrad_test_support)
+  set_target_properties(${_foregrad_test} PROPERTIES
+    UNITY_BUILD "${FOREGRAD_UNITY_TESTS}" UNITY_BUILD_BATCH_SIZE 5)
   target_compile_options(${_foregrad_test} PRIVATE ${_foregrad_test_options})
   target_link_libraries(${_foregrad_test} PRIVATE foregrad_test_support GTest::gtest_main)
   target_compile_definitions(${_foregrad_test} PRIVATE

@@ -8,10 +8,12 @@
 #include "graph/interpreter.h"
 #include "graph/printer.h"
 #include "graph/refusal.h"
+#include "support/values.h"
 
 namespace foregrad {
 namespace {
 
+using testing::random_leaf;
 using Tensors = std::vector<at::Tensor>;
 
 /// Counts what it compiles and runs graphs by the reference interpreter.
@@ -33,13 +35,11 @@ struct Counts {
   }
 };
 
-at::Tensor leaf(at::IntArrayRef sizes) { return at::randn(sizes).requires_grad_(); }
-
 TEST(AotFunction, ItsCompilersAreChosenByUse) {
   Counts counts;
   const auto fn = [](const at::Tensor& x) { return (x.sin() * x).sum(); };
   const auto compiled = aot_function(fn, counts.backend(), {.policy = Policy::Refuse});
-  const auto x = leaf({4});
+  const auto x = random_leaf({4});
   EXPECT_TRUE(at::equal(compiled(x.detach()), fn(x.detach())));
   EXPECT_EQ(counts.inference, 1);
   EXPECT_EQ(counts.forward, 0);
@@ -58,7 +58,7 @@ TEST(AotFunction, BackwardIsCompiledWithForwardIfAskedFor) {
   Backend backend = counts.backend();
   backend.has_lazy_backward = false;
   const auto compiled = aot_function([](const at::Tensor& x) { return x.exp(); }, backend);
-  compiled(leaf({2}));
+  compiled(random_leaf({2}));
   EXPECT_EQ(counts.backward, 1);
 }
 
@@ -66,7 +66,7 @@ TEST(AotFunction, GradientsOfGradientsGoThroughTheCompilers) {
   Counts counts;
   const auto fn = [](const at::Tensor& x) { return x.pow(3).sum(); };
   const auto compiled = aot_function(fn, counts.backend(), {.policy = Policy::Refuse});
-  const auto x = leaf({3});
+  const auto x = random_leaf({3});
   using torch::autograd::grad;
   const auto second = [&](const auto& call) {
     return grad({grad({call(x)}, {x}, {}, true, true)[0].sum()}, {x})[0];
@@ -85,7 +85,7 @@ TEST(AotFunction, APartitionerSavesLess) {
   }};
   const auto fn = [](const at::Tensor& x) { return x.sin().exp().tanh(); };
   const auto compiled = aot_function(fn, backend, {.policy = Policy::Refuse});
-  const auto x = leaf({5});
+  const auto x = random_leaf({5});
   const auto y = compiled(x);
   const auto tangent = at::randn({5});
   EXPECT_TRUE(at::equal(torch::autograd::grad({y}, {x}, {tangent})[0],
@@ -106,7 +106,7 @@ TEST(AotFunction, DecompositionsTakeOperatorsApart) {
   };
   const auto fn = [](const at::Tensor& x) { return at::silu(x).sin(); };
   const auto compiled = aot_function(fn, backend, {.policy = Policy::Refuse});
-  const auto x = leaf({5});
+  const auto x = random_leaf({5});
   const auto y = compiled(x);
   EXPECT_TRUE(at::allclose(y, fn(x)));
   EXPECT_TRUE(at::allclose(torch::autograd::grad({y.sum()}, {x})[0],
@@ -169,7 +169,7 @@ TEST(MakeGraph, GivesAllResultsAndWrittenInputs) {
 TEST(MakeGraph, HoldsGradientsThatTheFunctionTakes) {
   const Graph graph = make_graph(
       [](const at::Tensor& x) { return torch::autograd::grad({x.pow(2).sum()}, {x})[0]; },
-      leaf({3}));
+      random_leaf({3}));
   const auto x = at::arange(3, at::kFloat);
   EXPECT_TRUE(at::equal(interpret(graph, {x})[0], 2 * x));
 }

@@ -1,5 +1,6 @@
 // Compiled functions against eager: what a caller can see.
 #include "foregrad/compile.h"
+#include "support/values.h"
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
@@ -13,8 +14,7 @@ namespace foregrad {
 namespace {
 
 using ::testing::HasSubstr;
-
-at::Tensor leaf(at::IntArrayRef sizes) { return at::randn(sizes).requires_grad_(); }
+using testing::random_leaf;
 
 void expect_identical(const at::Tensor& left, const at::Tensor& right) {
   ASSERT_EQ(left.defined(), right.defined());
@@ -32,8 +32,8 @@ TEST(Compile, OutputsAndGradientsAreEagers) {
   };
   auto compiled = compile(fn);
   for (int i = 0; i < 3; ++i) {
-    auto x = leaf({4, 5});
-    auto y = leaf({5});
+    auto x = random_leaf({4, 5});
+    auto y = random_leaf({5});
     auto x2 = x.detach().clone().requires_grad_();
     auto y2 = y.detach().clone().requires_grad_();
     auto eager = fn(x, y);
@@ -53,7 +53,7 @@ TEST(Compile, OneOfTwoOutputsLeavesTheOtherTangentUndefined) {
     return {at::sin(a), at::log(b)};
   };
   auto compiled = compile(fn);
-  auto a = leaf({3});
+  auto a = random_leaf({3});
   auto b = at::zeros({3}).requires_grad_();
   auto [first, second] = compiled(a, b);
   first.sum().backward();
@@ -133,7 +133,7 @@ TEST(Compile, WritesToAnInputThatRequiresGradAreTracked) {
     return x.exp();
   };
   auto compiled = compile(fn);
-  auto w1 = leaf({3});
+  auto w1 = random_leaf({3});
   auto w2 = w1.detach().clone().requires_grad_();
   auto x1 = w1 * 2;
   auto x2 = w2 * 2;
@@ -152,7 +152,7 @@ TEST(Compile, OutputsThatAliasInputsAreTheCallersTensorsAndViews) {
   auto compiled = compile([](const at::Tensor& x) -> std::vector<at::Tensor> {
     return {x, x.view({6}).slice(0, 1, 4), x.detach()};
   });
-  auto x = leaf({2, 3});
+  auto x = random_leaf({2, 3});
   auto outputs = compiled(x);
   EXPECT_TRUE(outputs[0].is_same(x));
   EXPECT_TRUE(outputs[1].is_alias_of(x));
@@ -163,7 +163,7 @@ TEST(Compile, OutputsThatAliasInputsAreTheCallersTensorsAndViews) {
   EXPECT_EQ(x.grad().sum().item<float>(), 3);
 }
 
-struct State {
+struct Motion {
   at::Tensor position;
   std::optional<at::Tensor> velocity;
   double step = 0;
@@ -171,13 +171,14 @@ struct State {
 };
 
 TEST(Compile, StructsOptionalsMapsAndNumbersGoInAndOut) {
-  auto fn = [](const State& s, double dt, const std::map<std::string, at::Tensor>& more) -> State {
+  auto fn = [](const Motion& s, double dt,
+               const std::map<std::string, at::Tensor>& more) -> Motion {
     return {.position = s.position + dt * more.at("force"),
             .velocity = std::nullopt,
             .step = s.step + dt};
   };
   auto compiled = compile(fn);
-  const State in{.position = leaf({2}), .velocity = at::ones({2}), .step = 1};
+  const Motion in{.position = random_leaf({2}), .velocity = at::ones({2}), .step = 1};
   const std::map<std::string, at::Tensor> more{{"force", at::ones({2})}};
   auto eager = fn(in, 0.5, more);
   auto got = compiled(in, 0.5, more);
@@ -201,17 +202,17 @@ TEST(Compile, FunctionsWithoutResultsWrite) {
 TEST(Compile, GuardsChooseTheSpecialisation) {
   auto compiled =
       compile([](const at::Tensor& x, const at::Tensor& y) -> at::Tensor { return x * y + x; });
-  auto x = leaf({3});
+  auto x = random_leaf({3});
   compiled(x, x).sum().backward();
   EXPECT_TRUE(at::allclose(x.grad(), 2 * x.detach() + 1));
-  compiled(leaf({3}), leaf({3}));
-  compiled(at::ones({3}), leaf({3}));
+  compiled(random_leaf({3}), random_leaf({3}));
+  compiled(at::ones({3}), random_leaf({3}));
   {
     at::NoGradGuard no_grad;
-    EXPECT_FALSE(compiled(leaf({3}), leaf({3})).requires_grad());
+    EXPECT_FALSE(compiled(random_leaf({3}), random_leaf({3})).requires_grad());
   }
-  compiled(leaf({2, 3}), leaf({3}));
-  compiled(leaf({3}).to(at::kDouble), leaf({3}));
+  compiled(random_leaf({2, 3}), random_leaf({3}));
+  compiled(random_leaf({3}).to(at::kDouble), random_leaf({3}));
   EXPECT_EQ(compiled.report().specialisations.size(), 6u);
   EXPECT_EQ(compiled.report().recompiles.size(), 5u);
 }
@@ -329,7 +330,7 @@ TEST(Compile, ChangedStateIsNoticedWhenTheFunctionIsRecordedAgain) {
 
 TEST(Compile, BackwardTwiceNeedsRetainGraphAsEager) {
   auto compiled = compile([](const at::Tensor& x) -> at::Tensor { return (x.exp() * x).sum(); });
-  auto x = leaf({3});
+  auto x = random_leaf({3});
   auto y = compiled(x);
   y.backward({}, /*retain_graph=*/true);
   auto once = x.grad().clone();
@@ -341,7 +342,7 @@ TEST(Compile, BackwardTwiceNeedsRetainGraphAsEager) {
 TEST(Compile, AWriteToWhatBackwardNeedsIsEagersError) {
   auto compiled =
       compile([](const at::Tensor& x, const at::Tensor& y) -> at::Tensor { return (x * y).exp(); });
-  auto x = leaf({3});
+  auto x = random_leaf({3});
   auto y = at::ones({3});
   auto z = compiled(x, y);
   y.add_(1);
@@ -357,7 +358,7 @@ TEST(Compile, AWriteToWhatBackwardNeedsIsEagersError) {
 TEST(Compile, ACompiledFunctionInsideACompiledFunctionIsPartOfIt) {
   auto inner = compile([](const at::Tensor& x) -> at::Tensor { return x.exp(); });
   auto outer = compile([&](const at::Tensor& x) -> at::Tensor { return inner(x) * 2; });
-  auto x = leaf({3});
+  auto x = random_leaf({3});
   expect_identical(outer(x).detach(), x.detach().exp() * 2);
   EXPECT_TRUE(inner.report().specialisations.empty());
   EXPECT_EQ(outer.report().eager_calls, 0u);

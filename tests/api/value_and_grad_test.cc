@@ -1,4 +1,5 @@
 #include "foregrad/value_and_grad.h"
+#include "support/values.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -9,9 +10,8 @@
 namespace foregrad {
 namespace {
 
+using testing::random_leaf;
 using Tensors = std::vector<at::Tensor>;
-
-at::Tensor leaf(at::IntArrayRef sizes) { return at::randn(sizes).requires_grad_(); }
 
 void expect_same(const Tensors& got, const Tensors& eager) {
   ASSERT_EQ(got.size(), eager.size());
@@ -35,7 +35,7 @@ TEST(ValueAndGrad, ArgumentsFirstThenParametersUndefinedWhereUnused) {
     return std::tuple((net->forward(x) - y).pow(2).mean(), x * 2);
   };
   const auto fn = value_and_grad(loss, {.modules = {net}, .policy = Policy::Refuse});
-  const at::Tensor x = leaf({5, 3});
+  const at::Tensor x = random_leaf({5, 3});
   const at::Tensor y = at::randn({5});
   Tensors wanted = {x};
   for (const auto& parameter : net->parameters()) wanted.push_back(parameter);
@@ -55,7 +55,7 @@ TEST(ValueAndGrad, ArgumentsFirstThenParametersUndefinedWhereUnused) {
 TEST(ValueAndGrad, AnArgumentWithAHistoryAndOneThatIsAnothersView) {
   const auto loss = [](const at::Tensor& a, const at::Tensor& b) { return (a * b.exp()).sum(); };
   const auto fn = value_and_grad(loss);
-  const at::Tensor x = leaf({4});
+  const at::Tensor x = random_leaf({4});
   const at::Tensor a = x * 2;
   const at::Tensor b = x.view({4});
   expect_same(fn(a, b).second, torch::autograd::grad({loss(a, b)}, {a, b}));
@@ -63,7 +63,7 @@ TEST(ValueAndGrad, AnArgumentWithAHistoryAndOneThatIsAnothersView) {
 
 TEST(ValueAndGrad, HooksOfTheTensorsRun) {
   const auto loss = [](const at::Tensor& x) { return x.pow(2).sum(); };
-  const at::Tensor x = leaf({3});
+  const at::Tensor x = random_leaf({3});
   x.register_hook([](const at::Tensor& g) { return g * 10; });
   expect_same(value_and_grad(loss)(x).second, torch::autograd::grad({loss(x)}, {x}));
 }
@@ -71,14 +71,14 @@ TEST(ValueAndGrad, HooksOfTheTensorsRun) {
 TEST(ValueAndGrad, WorksWithoutGradModeAndOnceMore) {
   const auto loss = [](const at::Tensor& x) { return x.pow(2).sum(); };
   const auto fn = value_and_grad(loss);
-  const at::Tensor x = leaf({3});
+  const at::Tensor x = random_leaf({3});
   const at::NoGradGuard no_grad;
   for (int i = 0; i < 3; ++i) expect_same(fn(x).second, {2 * x});
 }
 
 TEST(ValueAndGrad, SaysWhatTheLossMustBe) {
   const auto fn = value_and_grad([](const at::Tensor& x) { return x * 2; });
-  EXPECT_THROW(fn(leaf({3})), c10::Error);
+  EXPECT_THROW(fn(random_leaf({3})), c10::Error);
   EXPECT_THROW(fn(at::ones({1})), c10::Error);
 }
 
@@ -88,7 +88,7 @@ TEST(ValueAndGrad, IsWarmedUp) {
     ++runs;
     return x.pow(2).sum();
   });
-  const at::Tensor x = leaf({3});
+  const at::Tensor x = random_leaf({3});
   EXPECT_TRUE(fn.warm_up(x));
   EXPECT_EQ(runs, 1);
   expect_same(fn(x).second, {2 * x.detach()});

@@ -5,8 +5,6 @@
 namespace foregrad::testing {
 namespace {
 
-constexpr Kind kWritable[] = {Kind::Plain, Kind::Tracked};
-
 at::Tensor flat(const at::Tensor& base) { return base.view({-1}); }
 at::Tensor two_by_two(const at::Tensor& base) { return base.view({2, 2}); }
 

@@ -9,8 +9,6 @@
 namespace foregrad::testing {
 namespace {
 
-constexpr Kind kWritable[] = {Kind::Plain, Kind::Tracked};
-
 struct Layout {
   const char* name;
   std::vector<int64_t> sizes;

@@ -4,8 +4,6 @@
 namespace foregrad::testing {
 namespace {
 
-constexpr Kind kWritable[] = {Kind::Plain, Kind::Tracked};
-
 MakeStart twice(Kind kind, const std::vector<int64_t>& sizes) {
   return views_of_one(kind, sizes, {itself, itself});
 }

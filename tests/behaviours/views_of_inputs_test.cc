@@ -10,7 +10,6 @@ namespace {
 using ::testing::IsEmpty;
 
 constexpr Kind kAll[] = {Kind::Plain, Kind::Leaf, Kind::Tracked};
-constexpr Kind kWritable[] = {Kind::Plain, Kind::Tracked};
 
 // A result that is a view of an input is regenerated: nothing is computed, no tangent is taken.
 TEST(Behaviours, B045_AResultIsAViewOfAnInput) {

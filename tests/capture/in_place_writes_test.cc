@@ -39,8 +39,8 @@ Traced traced(const std::function<void(const at::Tensor&)>& write, const at::Ten
   return {std::move(graph), std::move(result)};
 }
 
-void expect_equal(const std::function<void(const at::Tensor&)>& write, const at::Tensor& x,
-                  bool takes_variant = true) {
+void expect_write_as_eager(const std::function<void(const at::Tensor&)>& write, const at::Tensor& x,
+                           bool takes_variant = true) {
   const Traced got = traced(write, x);
   const at::Tensor eager = x.clone();
   at::manual_seed(1);
@@ -52,28 +52,36 @@ void expect_equal(const std::function<void(const at::Tensor&)>& write, const at:
 
 TEST(InPlaceWrites, WhereElementsShareMemory) {
   const at::Tensor x = at::arange(12, at::kFloat);
-  expect_equal([](const at::Tensor& y) { y.as_strided({3, 3}, {2, 1}).mul_(2); }, x);
-  expect_equal([](const at::Tensor& y) { y.as_strided({3, 3}, {2, 1}).select(0, 1).mul_(2); }, x);
-  expect_equal(
+  expect_write_as_eager([](const at::Tensor& y) { y.as_strided({3, 3}, {2, 1}).mul_(2); }, x);
+  expect_write_as_eager(
+      [](const at::Tensor& y) {
+        y.as_strided({3, 3}, {2, 1}).select(0, 1).mul_(2);
+      },
+      x);
+  expect_write_as_eager(
       [](const at::Tensor& y) {
         y.as_strided({2, 3}, {4, 1}).copy_(y.as_strided({2, 3}, {4, 1}, 2));
       },
       x);
-  expect_equal([](const at::Tensor& y) { y.view({3, 4}).expand({2, 3, 4})[1].add_(1); }, x);
+  expect_write_as_eager(
+      [](const at::Tensor& y) {
+        y.view({3, 4}).expand({2, 3, 4})[1].add_(1);
+      },
+      x);
 }
 
 TEST(InPlaceWrites, OfRandomNumbersFollowTheMemory) {
   const at::Tensor x = at::zeros({20, 20});
-  expect_equal([](const at::Tensor& y) { y.slice(1, 0, 9).normal_(); }, x);
-  expect_equal([](const at::Tensor& y) { y.t().bernoulli_(0.5); }, x);
-  expect_equal([](const at::Tensor& y) { y.uniform_(); }, x, false);
+  expect_write_as_eager([](const at::Tensor& y) { y.slice(1, 0, 9).normal_(); }, x);
+  expect_write_as_eager([](const at::Tensor& y) { y.t().bernoulli_(0.5); }, x);
+  expect_write_as_eager([](const at::Tensor& y) { y.uniform_(); }, x, false);
 }
 
 TEST(InPlaceWrites, ThatAreSafeStayFunctional) {
   const at::Tensor x = at::arange(12, at::kFloat).view({3, 4});
-  expect_equal([](const at::Tensor& y) { y.t().mul_(y.t()); }, x, false);
-  expect_equal([](const at::Tensor& y) { y[0].copy_(y[1]); }, x, false);
-  expect_equal([](const at::Tensor& y) { y.slice(1, 1, 3).add_(1); }, x, false);
+  expect_write_as_eager([](const at::Tensor& y) { y.t().mul_(y.t()); }, x, false);
+  expect_write_as_eager([](const at::Tensor& y) { y[0].copy_(y[1]); }, x, false);
+  expect_write_as_eager([](const at::Tensor& y) { y.slice(1, 1, 3).add_(1); }, x, false);
 }
 
 TEST(InPlaceWrites, KnowViewsOfOverlappingViews) {

@@ -11,7 +11,8 @@ namespace foregrad {
 namespace {
 
 /// Writes to a copy of the argument; traced, it gives what eager gives.
-void expect_equal(const std::function<void(const at::Tensor&)>& write, const at::Tensor& x) {
+void expect_traced_as_eager(const std::function<void(const at::Tensor&)>& write,
+                            const at::Tensor& x) {
   const auto run = [&](const std::vector<at::Tensor>& in) {
     const at::Tensor copy = in[0].clone();
     write(copy);
@@ -26,7 +27,7 @@ void expect_equal(const std::function<void(const at::Tensor&)>& write, const at:
 }
 
 TEST(StridedViews, AreWrittenThroughFurtherViews) {
-  expect_equal(
+  expect_traced_as_eager(
       [](const at::Tensor& y) {
         y.as_strided({2, 2}, {3, 1}, 1).select(0, 1).fill_(9);
       },
@@ -34,19 +35,21 @@ TEST(StridedViews, AreWrittenThroughFurtherViews) {
 }
 
 TEST(StridedViews, OfAViewReachElementsOutsideOfIt) {
-  expect_equal([](const at::Tensor& y) { y.slice(0, 4, 6).as_strided({3}, {1}, 0).fill_(9); },
-               at::arange(8, at::kFloat));
+  expect_traced_as_eager(
+      [](const at::Tensor& y) { y.slice(0, 4, 6).as_strided({3}, {1}, 0).fill_(9); },
+      at::arange(8, at::kFloat));
 }
 
 TEST(StridedViews, OutsideOfTheStorageAreAnError) {
-  EXPECT_THROW(expect_equal([](const at::Tensor& y) { y.as_strided({9}, {1}, 0).fill_(9); },
-                            at::arange(8, at::kFloat)),
-               c10::Error);
+  EXPECT_THROW(
+      expect_traced_as_eager([](const at::Tensor& y) { y.as_strided({9}, {1}, 0).fill_(9); },
+                             at::arange(8, at::kFloat)),
+      c10::Error);
 }
 
 TEST(StridedViews, UnfoldKeepsWhatLiesBetweenTheWindows) {
-  expect_equal([](const at::Tensor& y) { y.unfold(1, 1, 5).mul_(2); },
-               at::arange(12, at::kFloat).view({2, 6}));
+  expect_traced_as_eager([](const at::Tensor& y) { y.unfold(1, 1, 5).mul_(2); },
+                         at::arange(12, at::kFloat).view({2, 6}));
 }
 
 }  // namespace

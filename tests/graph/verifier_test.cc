@@ -17,7 +17,7 @@ using testing::find_operator;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-constexpr std::string_view kJoint = R"(graph {
+constexpr std::string_view kWithBackward = R"(graph {
   input %0: f32[2]{1} = user(0)
   input %1: f32[2]{1} = tangent(output(0))
   input %2: f32[2]{1} = tangent(mutated(0))
@@ -34,7 +34,7 @@ constexpr std::string_view kJoint = R"(graph {
 )";
 constexpr size_t kSin = 0, kCos = 1, kSplit = 2, kMul = 3, kAdd = 4;
 
-Graph joint() { return parse_graph(kJoint); }
+Graph joint() { return parse_graph(kWithBackward); }
 
 void expect_broken(const Graph& graph, const std::string& rule, const std::string& place = "") {
   EXPECT_THAT([&] { verify(graph, "a stage"); },

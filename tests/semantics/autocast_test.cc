@@ -22,7 +22,7 @@ Tensors guarded(const Tensors& in) {
   return {h.matmul(in[1].t()), h};
 }
 
-at::Tensor total_of(const Tensors& results) {
+at::Tensor total_in_float(const Tensors& results) {
   at::Tensor total = at::zeros({});
   for (const at::Tensor& result : results) total = total + result.to(at::kFloat).square().sum();
   return total;
@@ -44,7 +44,7 @@ void expect_as_eager_under(const Program& program, bool forward, bool backward) 
   twin.eager = under(twin.eager, forward);
   twin.compiled = under(twin.compiled, forward);
   expect_as_eager(twin, numbers, [=](const Called& called) {
-    const at::Tensor total = total_of(called.results);
+    const at::Tensor total = total_in_float(called.results);
     const Autocast state(backward);
     const auto gradients = torch::autograd::grad({total}, called.arguments);
     for (size_t i = 0; i < gradients.size(); ++i)
@@ -73,7 +73,7 @@ TEST(Autocast, GradientsOfGradientsToo) {
         at::Tensor total;
         {
           const Autocast state(forward);
-          total = total_of(fn(in));
+          total = total_in_float(fn(in));
         }
         at::Tensor norm;
         {

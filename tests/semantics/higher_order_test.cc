@@ -1,5 +1,6 @@
 // Gradients of gradients of compiled functions, to any order.
 #include "semantics/eager_twin.h"
+#include "support/values.h"
 
 #include <torch/csrc/autograd/autograd.h>
 
@@ -7,8 +8,6 @@ namespace foregrad::testing {
 namespace {
 
 using torch::autograd::grad;
-
-at::Tensor leaf(at::IntArrayRef sizes) { return at::randn(sizes).requires_grad_(); }
 
 /// Weights that make each element of a gradient count.
 at::Tensor weighted_sum(const at::Tensor& x) {
@@ -58,18 +57,18 @@ TEST(HigherOrder, PointwiseFunctions) {
   expect_all_orders(
       [](Tensors in) -> Tensors { return {in[0].sin() * in[0] + in[1].exp() / in[0]}; },
       []() -> Tensors {
-        return {leaf({3}), leaf({3})};
+        return {random_leaf({3}), random_leaf({3})};
       });
 }
 
 TEST(HigherOrder, ALinearFunctionHandsTheTangentOn) {
   expect_all_orders([](Tensors in) -> Tensors { return {in[0] + in[1]}; },
                     []() -> Tensors {
-                      return {leaf({3}), leaf({3})};
+                      return {random_leaf({3}), random_leaf({3})};
                     });
   expect_all_orders([](Tensors in) -> Tensors { return {in[0].t() * 2 + in[1]}; },
                     []() -> Tensors {
-                      return {leaf({3, 2}), leaf({3})};
+                      return {random_leaf({3, 2}), random_leaf({3})};
                     });
 }
 
@@ -80,7 +79,7 @@ TEST(HigherOrder, ProductsAndReductions) {
         return {h.softmax(1).log().mean(0), h.pow(3).sum()};
       },
       []() -> Tensors {
-        return {leaf({4, 3}), leaf({3, 5}), leaf({5})};
+        return {random_leaf({4, 3}), random_leaf({3, 5}), random_leaf({5})};
       });
 }
 
@@ -90,7 +89,7 @@ TEST(HigherOrder, SeveralOutputsAndAnUnusedInput) {
         return {in[0].exp(), in[1].pow(3), in[0] * in[1]};
       },
       []() -> Tensors {
-        return {leaf({3}), leaf({3}), leaf({2})};
+        return {random_leaf({3}), random_leaf({3}), random_leaf({2})};
       });
 }
 
@@ -102,7 +101,7 @@ TEST(HigherOrder, AMutatedInput) {
         return {before * in[1]};
       },
       []() -> Tensors {
-        return {leaf({3}), leaf({3}) * 1};
+        return {random_leaf({3}), random_leaf({3}) * 1};
       });
   expect_all_orders(
       [](Tensors in) -> Tensors {
@@ -110,7 +109,7 @@ TEST(HigherOrder, AMutatedInput) {
         return {in[1].exp(), in[1].view({2, 2})};
       },
       []() -> Tensors {
-        return {leaf({2}), at::randn({4})};
+        return {random_leaf({2}), at::randn({4})};
       });
 }
 
@@ -119,7 +118,7 @@ TEST(HigherOrder, DerivativesThatAreZero) {
       [](Tensors in) -> Tensors {
         return {in[0].abs(), in[0].relu() * in[0]};
       },
-      []() -> Tensors { return {leaf({3})}; });
+      []() -> Tensors { return {random_leaf({3})}; });
 }
 
 TEST(HigherOrder, TensorsWithoutElements) {
@@ -127,7 +126,7 @@ TEST(HigherOrder, TensorsWithoutElements) {
       [](Tensors in) -> Tensors {
         return {in[0].sin(), in[0].sum()};
       },
-      []() -> Tensors { return {leaf({0})}; });
+      []() -> Tensors { return {random_leaf({0})}; });
 }
 
 TEST(HigherOrder, AForwardValueThatBackwardReadsInPlaceOfTheInput) {
@@ -136,7 +135,7 @@ TEST(HigherOrder, AForwardValueThatBackwardReadsInPlaceOfTheInput) {
   };
   const auto differentiated = [](auto&& called) {
     torch::manual_seed(1);
-    const at::Tensor x = leaf({3});
+    const at::Tensor x = random_leaf({3});
     Tensors all = {called(x)[0]};
     for (int order = 1; order <= 4; ++order)
       all.push_back(grad({weighted_sum(all.back())}, {x}, {}, true, true)[0]);
@@ -154,7 +153,7 @@ TEST(HigherOrder, ATangentOfAFreedArgumentIsAnError) {
   const auto compiled = compile([](const at::Tensor& x) -> Tensors {
     return {x.cos(), x.sin().detach() * 2};
   });
-  const at::Tensor x = leaf({3});
+  const at::Tensor x = random_leaf({3});
   const at::Tensor y = compiled(x * 1)[0];
   // Backward reads the second result in place of the argument, which nobody holds.
   const at::Tensor first = grad({y.sum()}, {x}, {}, true)[0];
@@ -166,7 +165,7 @@ TEST(HigherOrder, ATangentWithAHistory) {
   const auto fn = [](const at::Tensor& x, const at::Tensor& y) { return x.sin() * y; };
   const auto differentiated = [](auto&& called) {
     torch::manual_seed(1);
-    const Tensors in = {leaf({3}), leaf({3}), leaf({3})};
+    const Tensors in = {random_leaf({3}), random_leaf({3}), random_leaf({3})};
     const Tensors first =
         grad({called(in[0], in[1])}, {in[0], in[1]}, {in[2].exp()}, true, true, true);
     const Tensors second = grad({total_of(first)}, {in[0], in[2]}, {}, true, true, true);
@@ -185,7 +184,7 @@ TEST(HigherOrder, AGradientLeadsToTheResultThatItIsComputedFrom) {
   const auto fn = [](const at::Tensor& x) { return x.softmax(0); };
   const auto differentiated = [](auto&& called) {
     torch::manual_seed(1);
-    const at::Tensor x = leaf({3});
+    const at::Tensor x = random_leaf({3});
     const at::Tensor y = called(x);
     const Tensors first = grad({weighted_sum(y)}, {x}, {}, true, true);
     return grad({weighted_sum(first[0])}, {x, y}, {}, true, false, true);
@@ -200,7 +199,7 @@ TEST(HigherOrder, AGradientLeadsToTheResultThatItIsComputedFrom) {
 TEST(HigherOrder, ATangentOfAnotherLayout) {
   expect_twin([](Tensors in) -> Tensors { return {in[0].sin() * in[0]}; },
               []() -> Tensors {
-                return {leaf({3, 2})};
+                return {random_leaf({3, 2})};
               },
               [](const Tensors& in, const Tensors& outputs) -> Tensors {
                 const at::Tensor tangent = at::randn({2, 3}).t().requires_grad_();
@@ -211,7 +210,7 @@ TEST(HigherOrder, ATangentOfAnotherLayout) {
 
 TEST(HigherOrder, AHookSeesTheGradientWithItsHistory) {
   expect_twin([](Tensors in) -> Tensors { return {in[0].pow(3)}; },
-              []() -> Tensors { return {leaf({3})}; },
+              []() -> Tensors { return {random_leaf({3})}; },
               [](const Tensors& in, const Tensors& outputs) -> Tensors {
                 in[0].register_hook([](const at::Tensor& g) { return g * g; });
                 const Tensors first = grad({outputs[0].sum()}, {in[0]}, {}, true, true);
@@ -222,7 +221,7 @@ TEST(HigherOrder, AHookSeesTheGradientWithItsHistory) {
 
 TEST(HigherOrder, AWriteBetweenTheOrdersIsEagersError) {
   auto compiled = compile([](const at::Tensor& x, const at::Tensor& y) { return x.pow(3) * y; });
-  const at::Tensor x = leaf({3});
+  const at::Tensor x = random_leaf({3});
   const at::Tensor y = at::randn({3});
   const at::Tensor first = grad({compiled(x, y).sum()}, {x}, {}, true, true)[0];
   {
@@ -234,7 +233,7 @@ TEST(HigherOrder, AWriteBetweenTheOrdersIsEagersError) {
 
 TEST(HigherOrder, AWriteToAnArgumentInAMemoryIsEagersError) {
   auto compiled = compile([](const at::Tensor& x, const at::Tensor& y) { return x.mul_(y); });
-  const at::Tensor weight = leaf({4});
+  const at::Tensor weight = random_leaf({4});
   const at::Tensor base = weight * 1;
   const at::Tensor shared = at::randn({4});
   const at::Tensor y = shared.as_strided({2}, {1}, 1);
@@ -246,7 +245,7 @@ TEST(HigherOrder, AWriteToAnArgumentInAMemoryIsEagersError) {
 
 TEST(HigherOrder, FirstOrderCallsAreAsBefore) {
   auto compiled = compile([](const at::Tensor& x) { return x.pow(3); });
-  const at::Tensor x = leaf({3});
+  const at::Tensor x = random_leaf({3});
   const at::Tensor first = grad({compiled(x).sum()}, {x})[0];
   EXPECT_FALSE(first.requires_grad());
 }
@@ -259,7 +258,7 @@ TEST(HigherOrder, AGradientInsideTheFunction) {
         return {energy, force[0]};
       },
       []() -> Tensors {
-        return {leaf({3}), leaf({3})};
+        return {random_leaf({3}), random_leaf({3})};
       });
 }
 

@@ -9,6 +9,7 @@
 
 #include "graph/refusal.h"
 #include "support/traced.h"
+#include "support/values.h"
 
 namespace foregrad::testing {
 namespace {
@@ -58,14 +59,12 @@ Traced expect_same_as_eager(const Function& fn, const Tensors& arguments) {
   return traced;
 }
 
-at::Tensor leaf(at::IntArrayRef sizes) { return at::randn(sizes).requires_grad_(); }
-
 TEST(JointTrace, Pointwise) {
   expect_same_as_eager(
       [](const Tensors& in) -> Tensors {
         return {at::sin(in[0]) * in[1] + at::sigmoid(in[0] - in[1]) * 2.5};
       },
-      {leaf({3, 4}), leaf({4})});
+      {random_leaf({3, 4}), random_leaf({4})});
 }
 
 TEST(JointTrace, EveryKindOfFactory) {
@@ -79,7 +78,7 @@ TEST(JointTrace, EveryKindOfFactory) {
                 at::randn({3}, o) + at::rand({3}, o) + at::randint(0, 9, {3}, o) +
                 at::randperm(3, o) + at::empty({3}, o).fill_(2) + at::tril_indices(2, 2).sum()};
       },
-      {leaf({3})});
+      {random_leaf({3})});
 }
 
 TEST(JointTrace, InPlaceOnIntermediatesAndTheirViews) {
@@ -90,7 +89,7 @@ TEST(JointTrace, InPlaceOnIntermediatesAndTheirViews) {
         y.slice(1, 0, 2).copy_(in[1]);
         return {y.t().exp()};
       },
-      {leaf({3, 4}), leaf({3, 2})});
+      {random_leaf({3, 4}), random_leaf({3, 2})});
 }
 
 TEST(JointTrace, ListsAndSeveralResults) {
@@ -102,13 +101,14 @@ TEST(JointTrace, ListsAndSeveralResults) {
         auto picked = in[0].index({at::arange(2), at::zeros({2}, at::kLong)});
         return {values, indices, picked * 2};
       },
-      {leaf({2, 3}), leaf({2, 1})});
+      {random_leaf({2, 3}), random_leaf({2, 1})});
 }
 
 TEST(JointTrace, CapturedParametersBecomeInputs) {
   torch::nn::Linear linear(4, 2);
-  auto traced = expect_same_as_eager(
-      [&](const Tensors& in) -> Tensors { return {at::tanh(linear(in[0]))}; }, {leaf({3, 4})});
+  auto traced =
+      expect_same_as_eager([&](const Tensors& in) -> Tensors { return {at::tanh(linear(in[0]))}; },
+                           {random_leaf({3, 4})});
   EXPECT_EQ(traced.recording.inputs.size(), 3u);
 }
 
@@ -128,7 +128,7 @@ TEST(JointTrace, ConvolutionPoolingDropoutAndCrossEntropy) {
 
 TEST(JointTrace, AnUnusedInputHasAnUndefinedGradient) {
   auto traced = expect_same_as_eager([](const Tensors& in) -> Tensors { return {in[0] * 2}; },
-                                     {leaf({3}), leaf({3})});
+                                     {random_leaf({3}), random_leaf({3})});
   EXPECT_FALSE(traced.results.back().defined());
 }
 
@@ -138,18 +138,18 @@ TEST(JointTrace, AGradientTakenInsideTheFunction) {
         auto y = at::pow(in[0], 3).sum();
         return torch::autograd::grad({y}, {in[0]}, {}, std::nullopt, /*create_graph=*/true);
       },
-      {leaf({3})});
+      {random_leaf({3})});
 }
 
 TEST(JointTrace, AGradientWithRespectToACapturedParameter) {
-  auto w = leaf({3});
+  auto w = random_leaf({3});
   expect_same_as_eager(
       [&](const Tensors& in) -> Tensors {
         return {
             torch::autograd::grad({(at::pow(in[0] * w, 3)).sum()}, {w}, {}, std::nullopt, true)[0] *
             in[0]};
       },
-      {leaf({3})});
+      {random_leaf({3})});
 }
 
 /// Those that are composite and have a kernel for the CPU: eager calls the kernel.
@@ -161,7 +161,8 @@ TEST(JointTrace, CompositesWithAKernelOfTheirOwn) {
        {twice([](const at::Tensor& x) { return at::silu(x); }),
         twice([](const at::Tensor& x) { return at::mish(x); }),
         twice([](const at::Tensor& x) { return at::channel_shuffle(x, 2); })}) {
-    const Traced traced = expect_same_as_eager(fn, {leaf({2, 4, 3}), leaf({2, 4, 3})});
+    const Traced traced =
+        expect_same_as_eager(fn, {random_leaf({2, 4, 3}), random_leaf({2, 4, 3})});
     for (const Node& node : traced.joint.graph.nodes)
       EXPECT_FALSE(node.op.schema().is_mutable()) << operator_text(node.op);
   }
@@ -177,7 +178,7 @@ TEST(JointTrace, AWrittenBufferComesBackAsAnOutput) {
         }
         return {in[0] * buffer};
       },
-      {leaf({3})});
+      {random_leaf({3})});
   EXPECT_TRUE(at::equal(buffer, at::ones({3}))) << "tracing must not write the caller's tensor";
   ASSERT_EQ(traced.meta.inputs.size(), 2u);
   EXPECT_TRUE(traced.meta.inputs[1].data_mutated);
@@ -188,14 +189,15 @@ TEST(JointTrace, AWrittenBufferComesBackAsAnOutput) {
 TEST(JointTrace, DataDependentOperatorsAreRefused) {
   EXPECT_THROW(
       trace([](const Tensors& in) -> Tensors { return {in[0] * in[0].sum().item<float>()}; },
-            {leaf({3})}),
+            {random_leaf({3})}),
       Refusal);
-  EXPECT_THROW(trace([](const Tensors& in) -> Tensors { return {in[0].nonzero()}; }, {leaf({3})}),
-               Refusal);
+  EXPECT_THROW(
+      trace([](const Tensors& in) -> Tensors { return {in[0].nonzero()}; }, {random_leaf({3})}),
+      Refusal);
 }
 
 TEST(JointTrace, TheUsersOwnExceptionPassesAndLeavesNoState) {
-  auto x = leaf({3});
+  auto x = random_leaf({3});
   EXPECT_THROW(trace([](const Tensors&) -> Tensors { throw std::out_of_range("mine"); }, {x}),
                std::out_of_range);
   EXPECT_FALSE(is_tracing());
@@ -207,7 +209,7 @@ TEST(JointTrace, TwoTracesOfOneFunctionAreTheSameText) {
   Function fn = [](const Tensors& in) -> Tensors {
     return {at::softmax(in[0], 1) * at::rand_like(in[0])};
   };
-  auto x = leaf({3, 4});
+  auto x = random_leaf({3, 4});
   auto first = trace(fn, {x});
   auto second = trace(fn, {x});
   EXPECT_EQ(first_difference(first.recording, second.recording), std::nullopt);

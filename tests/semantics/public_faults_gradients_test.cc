@@ -11,7 +11,7 @@ namespace {
 at::Tensor numbers(const std::vector<float>& values) { return floats(values).requires_grad_(); }
 
 /// Counts in a buffer: one in forward, ten in backward.
-struct Counting : torch::autograd::Function<Counting> {
+struct CountsCalls : torch::autograd::Function<CountsCalls> {
   static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x,
                             const at::Tensor& buffer) {
     ctx->saved_data["buffer"] = buffer;
@@ -26,7 +26,7 @@ struct Counting : torch::autograd::Function<Counting> {
 };
 
 TEST(PublicFaults, F03_ACustomFunctionWritesABufferInForwardAndInBackward) {
-  expect_as_eager([](const Tensors& in) -> Tensors { return {Counting::apply(in[0], in[1])}; },
+  expect_as_eager([](const Tensors& in) -> Tensors { return {CountsCalls::apply(in[0], in[1])}; },
                   []() -> Start {
                     return {{at::ones({2}).requires_grad_(), at::zeros({})}};
                   },

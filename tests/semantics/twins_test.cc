@@ -3,13 +3,12 @@
 #include <torch/nn/modules/dropout.h>
 
 #include "semantics/eager_twin.h"
+#include "support/values.h"
 
 #include <ATen/autocast_mode.h>
 
 namespace foregrad::testing {
 namespace {
-
-at::Tensor leaf(at::IntArrayRef sizes) { return at::randn(sizes).requires_grad_(); }
 
 Tensors sum_backward(const Tensors& tensors) {
   at::Tensor total = at::zeros({});
@@ -28,8 +27,8 @@ TEST(Twins, AWriteToAViewArgumentReachesTheBasesHistory) {
         return {in[1] * 3};
       },
       [base]() -> Tensors {
-        auto w = leaf({2});
-        *base = leaf({4}) * 1;
+        auto w = random_leaf({2});
+        *base = random_leaf({4}) * 1;
         return {w, base->slice(0, 0, 2)};
       },
       [base](const Tensors&, const Tensors&) -> Tensors {
@@ -46,7 +45,7 @@ TEST(Twins, AWriteToAViewOfALeafIsEagersError) {
         return {in[0].sum()};
       },
       [base]() -> Tensors {
-        *base = leaf({3, 2});
+        *base = random_leaf({3, 2});
         return {base->select(0, 0)};
       },
       [base](const Tensors&, const Tensors&) -> Tensors { return {*base}; });
@@ -60,7 +59,7 @@ TEST(Twins, AHistoryGainedAfterDetachIsNotLost) {
         return {d};
       },
       []() -> Tensors {
-        return {leaf({3}), leaf({3})};
+        return {random_leaf({3}), random_leaf({3})};
       },
       [](const Tensors& in, const Tensors& out) { return sum_backward({out[0] * in[1]}); });
 }
@@ -72,14 +71,14 @@ TEST(Twins, AViewTransposedInPlaceKeepsItsSizes) {
           auto v = in[0].view({4, 3});
           return {unsqueezed ? v.unsqueeze_(0) : v.t_()};
         },
-        []() -> Tensors { return {leaf({12}) * 1}; });
+        []() -> Tensors { return {random_leaf({12}) * 1}; });
   }
 }
 
 TEST(Twins, DropoutOfATransposedTensorDrawsEagersMask) {
   expect_twin([](Tensors in) -> Tensors { return {at::dropout(in[0].t(), 0.5, true)}; },
               []() -> Tensors {
-                return {leaf({5, 7})};
+                return {random_leaf({5, 7})};
               },
               [](const Tensors&, const Tensors& out) { return sum_backward(out); });
 }
@@ -129,7 +128,7 @@ TEST(Twins, ASeedSetInsideIsSetAtEachCall) {
                   torch::manual_seed(3);
                   return {in[0] * at::rand({3})};
                 },
-                []() -> Tensors { return {leaf({3})}; }),
+                []() -> Tensors { return {random_leaf({3})}; }),
             3u);
 }
 
@@ -149,7 +148,7 @@ TEST(Twins, AModeChangedInsideIsChangedAtEachCall) {
 }
 
 TEST(Twins, AGradResetInsideIsResetAtEachCall) {
-  auto w = leaf({2});
+  auto w = random_leaf({2});
   auto compiled = compile(
       [&](const at::Tensor& x) -> at::Tensor {
         w.mutable_grad().reset();
@@ -194,7 +193,7 @@ TEST(Twins, ADifferentiatedOutputDoesNotNeedWhatOnlyTheOthersSave) {
                   return {t.sum(), (in[0] * in[1]).sum()};
                 },
                 []() -> Tensors {
-                  return {leaf({3}), leaf({3})};
+                  return {random_leaf({3}), random_leaf({3})};
                 },
                 [](const Tensors&, const Tensors& out) { return sum_backward({out[1]}); }),
             0u);
@@ -205,7 +204,7 @@ TEST(Twins, TwoLossesRunBackwardOneAfterTheOther) {
                 [](Tensors in) -> Tensors {
                   return {in[0].sin().sum(), in[0].exp().sum()};
                 },
-                []() -> Tensors { return {leaf({3})}; },
+                []() -> Tensors { return {random_leaf({3})}; },
                 [](const Tensors&, const Tensors& out) -> Tensors {
                   out[0].backward();
                   out[1].backward();
@@ -219,12 +218,12 @@ TEST(Twins, AHookOfAnUnusedInputDoesNotRun) {
   auto hooked = std::make_shared<int>(0);
   expect_twin([](Tensors in) -> Tensors { return {in[0] * 2}; },
               [hooked]() -> Tensors {
-                auto unused = leaf({3});
+                auto unused = random_leaf({3});
                 unused.register_hook([hooked](const at::Tensor& grad) {
                   ++*hooked;
                   return grad * 2;
                 });
-                return {leaf({3}), unused};
+                return {random_leaf({3}), unused};
               },
               [](const Tensors&, const Tensors& out) { return sum_backward(out); });
   EXPECT_EQ(*hooked, 0);
@@ -235,7 +234,7 @@ TEST(Twins, APartialBackwardUnderAnotherDefaultDtype) {
       [](Tensors in) -> Tensors {
         return {in[0] * at::ones({3}), in[0].exp() * at::zeros({3})};
       },
-      []() -> Tensors { return {leaf({3})}; },
+      []() -> Tensors { return {random_leaf({3})}; },
       [](const Tensors&, const Tensors& out) {
         at::set_default_dtype(caffe2::TypeMeta::Make<double>());
         out[1].sum().backward();
@@ -278,7 +277,7 @@ TEST(Twins, OneViewReturnedTwiceIsOneTensor) {
 
 TEST(Twins, ACallersWriteToAResultThatBackwardReadsThroughAView) {
   expect_twin([](Tensors in) -> Tensors { return {(in[0] * 2).unsqueeze_(0).exp_()}; },
-              []() -> Tensors { return {leaf({2})}; },
+              []() -> Tensors { return {random_leaf({2})}; },
               [](const Tensors&, const Tensors& outputs) -> Tensors {
                 {
                   const at::NoGradGuard no_grad;
@@ -297,7 +296,7 @@ TEST(Twins, AnErrorInBackwardIsNoErrorToInputsThatItDoesNotLeadTo) {
         return {in[0]};
       },
       []() -> Tensors {
-        return {leaf({2}), leaf({2})};
+        return {random_leaf({2}), random_leaf({2})};
       },
       [](const Tensors& in, const Tensors& outputs) -> Tensors {
         return torch::autograd::grad({outputs[0].sum()}, {in[1]}, {}, /*retain_graph=*/true,
@@ -341,7 +340,7 @@ TEST(Twins, AViewOfATensorThatIsDetachedKeepsItsHistory) {
         return {out};
       },
       []() -> Tensors {
-        const at::Tensor x = leaf({2, 2}) * 1;
+        const at::Tensor x = random_leaf({2, 2}) * 1;
         return {x, x.select(1, 1)};
       },
       [](const Tensors& in, const Tensors& outputs) -> Tensors {
@@ -357,7 +356,7 @@ TEST(Twins, ADetachedBaseIsWrittenBesideAViewThatOverlapsItself) {
         return {};
       },
       []() -> Tensors {
-        const at::Tensor x = leaf({18}) * 1;
+        const at::Tensor x = random_leaf({18}) * 1;
         return {x.detach(), x.as_strided({4, 4}, {2, 2}, 4)};
       });
 }
@@ -368,7 +367,7 @@ TEST(Twins, AGradientOfOneResultWithRespectToAnother) {
     const at::Tensor b = a.sin();
     return {b, a, b.cos(), in[0] * 2};
   };
-  const MakeState make = []() -> Tensors { return {leaf({3})}; };
+  const MakeState make = []() -> Tensors { return {random_leaf({3})}; };
   EXPECT_EQ(expect_twin(program, make,
                         [](const Tensors& in, const Tensors& outputs) -> Tensors {
                           Tensors all;
@@ -389,7 +388,7 @@ TEST(Twins, HooksOnAResultSeeWhatFlowsThroughItFromAnother) {
     return {hidden, hidden.sin()};
   };
   EXPECT_EQ(expect_twin(
-                program, []() -> Tensors { return {leaf({3})}; },
+                program, []() -> Tensors { return {random_leaf({3})}; },
                 [](const Tensors&, const Tensors& outputs) -> Tensors {
                   outputs[0].retain_grad();
                   auto seen = std::make_shared<Tensors>();
@@ -413,7 +412,7 @@ TEST(Twins, AWrittenStateLeadsToTheLossThatIsComputedFromIt) {
   EXPECT_EQ(expect_twin(
                 program,
                 []() -> Tensors {
-                  return {leaf({3}), leaf({3}) * 1};
+                  return {random_leaf({3}), random_leaf({3}) * 1};
                 },
                 [](const Tensors& in, const Tensors& outputs) -> Tensors {
                   Tensors all = torch::autograd::grad({outputs[0]}, {in[1], in[0]}, {}, true);
@@ -431,7 +430,7 @@ TEST(Twins, ALeafThatTheFunctionMakesGetsWhatOtherResultsGiveIt) {
                   const at::Tensor weight = at::full({3}, 2.0).requires_grad_();
                   return {weight, weight * in[0]};
                 },
-                []() -> Tensors { return {leaf({3})}; },
+                []() -> Tensors { return {random_leaf({3})}; },
                 [](const Tensors&, const Tensors& outputs) -> Tensors {
                   outputs[1].sum().backward();
                   return {outputs[0].grad()};

@@ -97,6 +97,8 @@ at::Tensor plain(at::IntArrayRef sizes);
 at::Tensor tracked(Start& start, at::IntArrayRef sizes);
 /// One of the three.
 enum class Kind { Plain, Leaf, Tracked };
+/// Those that may be written with grad mode on.
+inline constexpr Kind kWritable[] = {Kind::Plain, Kind::Tracked};
 at::Tensor make(Start& start, Kind kind, at::IntArrayRef sizes);
 const char* name_of(Kind kind);
 

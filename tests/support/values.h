@@ -1,4 +1,4 @@
-// Holds tensors against numbers that a test gives.
+// Makes tensors for a test, and holds tensors against numbers that it gives.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -21,5 +21,8 @@ inline void expect_values(const at::Tensor& tensor, const std::vector<double>& v
 
 /// A float tensor of the given numbers.
 inline at::Tensor floats(const std::vector<float>& values) { return at::tensor(values); }
+
+/// A leaf of random numbers.
+inline at::Tensor random_leaf(at::IntArrayRef sizes) { return at::randn(sizes).requires_grad_(); }
 
 }  // namespace foregrad::testing
