@@ -126,10 +126,17 @@ Tensors differentiate(const Tensors& outputs, const std::vector<size_t>& chosen,
   return all;
 }
 
+// Whether autograd was told of the last change of sizes.
+bool knows_its_sizes(const at::Tensor& tensor) {
+  if (!tensor.grad_fn()) return true;
+  return tensor.grad_fn()->input_metadata(tensor.output_nr()).shape_as_dim_vector() == tensor.sym_sizes();
+}
+
 // Has the gradient retained, or doubled by a hook.
 void watch(const at::Tensor& tensor, bool retains) {
   if (!tensor.defined() || !tensor.requires_grad() || tensor.is_view()) return;
   if (retains && tensor.grad_fn() && tensor.output_nr() > 0) return;  // libtorch may crash
+  if (retains && !knows_its_sizes(tensor)) return;
   if (retains) return tensor.retain_grad();
   tensor.register_hook(
       [](const at::Tensor& gradient) { return gradient.defined() ? gradient * 2 : gradient; });
@@ -147,7 +154,7 @@ Tensors differentiable(const Tensors& visible, const Nodes& before, const Tensor
       result.push_back(visible[i]);
   if (!with_results) return result;
   for (const at::Tensor& t : outputs)
-    if (t.defined() && t.requires_grad() && !t.is_view()) result.push_back(t);
+    if (t.defined() && t.requires_grad() && !t.is_view() && knows_its_sizes(t)) result.push_back(t);
   return result;
 }
     )source";

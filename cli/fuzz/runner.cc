@@ -71,13 +71,17 @@ std::optional<Thrown> thrown_by(const Action& action) {
 std::vector<Seen> seen_by_caller(const Side& side) {
   Tensors leaf_gradients;
   Tensors retained;
+  const auto retain = [&](const at::Tensor& tensor) {
+    if (!tensor.defined() || !tensor.retains_grad()) return;
+    // Its history ends where zeros are added without grad mode, which are defined or not
+    // (docs/limits.md).
+    retained.push_back(tensor.grad().defined() ? tensor.grad().detach() : tensor.grad());
+  };
   for (const at::Tensor& tensor : side.prepared.visible) {
     if (tensor.is_leaf()) leaf_gradients.push_back(tensor.grad());
-    if (tensor.retains_grad()) retained.push_back(tensor.grad());
+    retain(tensor);
   }
-  for (const at::Tensor& tensor : side.outputs) {
-    if (tensor.defined() && tensor.retains_grad()) retained.push_back(tensor.grad());
-  }
+  for (const at::Tensor& tensor : side.outputs) retain(tensor);
   return {
       {.role = "an input", .tensors = side.prepared.visible},
       {.role = "an output", .tensors = side.outputs},
@@ -258,7 +262,8 @@ class ProgramRun {
       if (!tensor.defined() || !tensor.requires_grad() || tensor.is_view()) continue;
       // libtorch crashes if such a tensor gets another history.
       const bool is_later_result = tensor.grad_fn() && tensor.output_nr() > 0;
-      if (watch.kind == Watch::Kind::RetainGrad && is_later_result) continue;
+      if (watch.kind == Watch::Kind::RetainGrad && (is_later_result || !knows_its_sizes(tensor)))
+        continue;
       chosen.push_back(watch);
     }
     if (chosen.empty()) return true;
