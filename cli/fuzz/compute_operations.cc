@@ -19,7 +19,7 @@ const Operations& compute_operations() {
       COMPUTE(1, 2, pick_nothing, x[0] - x[1]),
       COMPUTE(1, 2, pick_nothing, at::maximum(x[0], x[1])),
       COMPUTE(2, 2, pick_nothing, at::where(x[0] == x[1], x[0], x[1])),
-      COMPUTE(2, 2, pick_matrix, x[0].matmul(x[1])),
+      COMPUTE(4, 2, pick_matrix, x[0].matmul(x[1])),
       COMPUTE(2, 2, pick_dim, at::cat({x[0], x[1]}, n[0])),
       COMPUTE(1, 2, pick_new_dim, at::stack({x[0], x[1]}, n[0])),
       COMPUTE(1, 1, pick_number, x[0] + n[0]),

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <string_view>
 #include <utility>
 
@@ -86,31 +87,36 @@ const char* type_of(const Instruction& instruction) {
   return instruction.operation->is_list ? "Tensors" : "at::Tensor";
 }
 
-/// Writes instructions as statements and names their results. Neighbours under one grad mode share
+std::string modes_text(Modes modes) {
+  std::string text;
+  if (modes.recording != Recording::AsBefore)
+    text += fmt::format("    const at::AutoGradMode mode({});\n", modes.recording == Recording::On);
+  if (modes.autocast != Autocast::AsBefore)
+    text += fmt::format("    const Autocast autocast({});\n", modes.autocast == Autocast::On);
+  return text;
+}
+
+/// Writes instructions as statements and names their results. Neighbours under the same modes share
 /// a block, before which their results are declared.
 std::string statements(const std::vector<Instruction>& instructions, Names& names,
                        const std::string& prefix) {
   std::string text;
   for (size_t begin = 0, end = 0; begin < instructions.size(); begin = end) {
-    const Recording recording = instructions[begin].recording;
+    const Modes modes = instructions[begin].modes;
     std::string declarations;
     std::string block;
-    for (end = begin; end < instructions.size() && instructions[end].recording == recording;
-         ++end) {
+    for (end = begin; end < instructions.size() && instructions[end].modes == modes; ++end) {
       const Instruction& instruction = instructions[end];
       const std::string expression = expression_text(instruction, names);
       names.add(fmt::format("{}{}", prefix, end), instruction.operation->is_list);
       declarations += fmt::format("  {} {};\n", type_of(instruction), names.last());
-      block += recording == Recording::AsBefore
+      block += modes == Modes()
                    ? fmt::format("  {} {} = {};\n", type_of(instruction), names.last(), expression)
                    : fmt::format("    {} = {};\n", names.last(), expression);
     }
-    if (recording == Recording::AsBefore) {
-      text += block;
-    } else {
-      text += fmt::format("{}  {{\n    const at::AutoGradMode mode({});\n{}  }}\n", declarations,
-                          recording == Recording::On, block);
-    }
+    text += modes == Modes()
+                ? block
+                : fmt::format("{}  {{\n{}{}  }}\n", declarations, modes_text(modes), block);
   }
   return text;
 }
@@ -152,8 +158,8 @@ std::string inputs_text(const Inputs& inputs, const char* name) {
 }
 
 constexpr const char* kHistory =
-    "  std::vector<std::decay_t<decltype(at::Tensor().grad_fn())>> history;\n"
-    "  for (const at::Tensor& tensor : prepared.visible) history.push_back(tensor.grad_fn());\n";
+    "  Nodes history;\n"
+    "  for (const at::Tensor& tensor : prepared.visible) history.push_back(history_of(tensor));\n";
 constexpr const char* kShow = "  show_all(out, prepared, outputs, gradients);\n";
 
 std::string writes_text(const Program& program) {
@@ -193,9 +199,11 @@ std::string backward_text(const Backward& backward, bool is_followed) {
                                                 : fmt::format(", {}, {}", backward.order,
                                                               backward.differentiates_tangents);
   return fmt::format(
-      "  out << \"after backward\\n\";\n  gradients = differentiate(outputs, {{{}}}, '{}', {}, "
-      "{}{});\n{}",
-      fmt::join(backward.outputs, ", "), tangent, is_followed, inputs, order, kShow);
+      "  out << \"after backward\\n\";\n{}  gradients = differentiate(outputs, {{{}}}, '{}', {}, "
+      "{}{});\n{}{}",
+      backward.is_autocast ? "  {\n    const Autocast autocast(true);\n" : "",
+      fmt::join(backward.outputs, ", "), tangent, is_followed, inputs, order,
+      backward.is_autocast ? "  }\n" : "", kShow);
 }
 
 std::string caller_text(const Program& program) {
@@ -203,12 +211,18 @@ std::string caller_text(const Program& program) {
   for (size_t i = 0; i < program.backwards.size(); ++i) {
     backwards += backward_text(program.backwards[i], i + 1 < program.backwards.size());
   }
-  const auto in_mode = [&](CallMode mode) {
-    const bool first = program.inputs.mode == mode;
-    const bool other = program.calls == 3 ? program.other.mode == mode : first;
+  const auto in_calls = [&](const auto& has) {
+    const bool first = has(program.inputs);
+    const bool other = program.calls == 3 ? has(program.other) : first;
     if (first == other) return fmt::format("{}", first);
     return std::string(first ? "call != 3" : "call == 3");
   };
+  const auto in_mode = [&](CallMode mode) {
+    return in_calls([=](const Inputs& inputs) { return inputs.mode == mode; });
+  };
+  const std::string autocast = in_calls(std::mem_fn(&Inputs::is_autocast));
+  const std::string autocast_text =
+      autocast == "false" ? "" : fmt::format("    const Autocast autocast({});\n", autocast);
   const std::string inference = in_mode(CallMode::Inference);
   const std::string inference_text = inference == "false"
                                          ? ""
@@ -225,11 +239,11 @@ std::string caller_text(const Program& program) {
       "  Tensors gradients;\n"
       "  torch::manual_seed(call * 10);\n"
       "  {{\n"
-      "    const at::AutoGradMode mode({});\n{}"
+      "    const at::AutoGradMode mode({});\n{}{}"
       "    outputs = called(prepared.arguments);\n"
       "  }}\n"
       "  out << \"after the call\\n\";\n{}{}{}{}{}{}}}\n",
-      needs_history ? kHistory : "", in_mode(CallMode::Grad), inference_text, kShow,
+      needs_history ? kHistory : "", in_mode(CallMode::Grad), autocast_text, inference_text, kShow,
       watches_text(program),
       program.is_interleaved
           ? "  if (!is_between) caller(out, called, inputs_of(call, 5), call, true);\n"

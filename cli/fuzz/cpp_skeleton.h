@@ -6,6 +6,7 @@ namespace foregrad::cli::fuzz {
 /// Comes first.
 inline constexpr const char* kSkeletonBegin =
     R"source(#include <foregrad/compile.h>
+#include <ATen/autocast_mode.h>
 #include <torch/torch.h>
 
 #include <functional>
@@ -31,6 +32,19 @@ at::Tensor data(at::IntArrayRef sizes, at::ScalarType type, int64_t seed) {
 
 void add(Tensors& all, const at::Tensor& tensor) { all.push_back(tensor); }
 void add(Tensors& all, const Tensors& more) { all.insert(all.end(), more.begin(), more.end()); }
+
+// Autocast on the CPU, without keeping casts.
+class Autocast {
+ public:
+  explicit Autocast(bool is_enabled) : was_enabled_(at::autocast::is_autocast_enabled(at::kCPU)) {
+    at::autocast::set_autocast_enabled(at::kCPU, is_enabled);
+    at::autocast::set_autocast_cache_enabled(false);
+  }
+  ~Autocast() { at::autocast::set_autocast_enabled(at::kCPU, was_enabled_); }
+
+ private:
+  bool was_enabled_;
+};
 
 struct Prepared {
   Tensors visible;
@@ -142,16 +156,25 @@ void watch(const at::Tensor& tensor, bool retains) {
       [](const at::Tensor& gradient) { return gradient.defined() ? gradient * 2 : gradient; });
 }
 
-// What the caller made and the results, as far as they require grad, but for views that have a new
-// history since `before`. For gradients of gradients nothing that has one, and no results.
-template <class Nodes>
+using Nodes = std::vector<c10::intrusive_ptr<torch::autograd::Node>>;
+
+// Where gradients of a tensor go; of a leaf, what accumulates them.
+c10::intrusive_ptr<torch::autograd::Node> history_of(const at::Tensor& tensor) {
+  if (!tensor.requires_grad()) return {};
+  return torch::autograd::impl::gradient_edge(tensor).function;
+}
+
+// What the caller made and the results, as far as they require grad, but for views and leaves that
+// have a new history since `before`. For gradients of gradients nothing that has one, and no results.
 Tensors differentiable(const Tensors& visible, const Nodes& before, const Tensors& outputs,
                        bool with_results) {
   Tensors result;
-  for (size_t i = 0; i < visible.size(); ++i)
-    if (visible[i].requires_grad() && ((with_results && !visible[i].is_view()) ||
-                                       visible[i].grad_fn() == before[i]))
-      result.push_back(visible[i]);
+  for (size_t i = 0; i < visible.size(); ++i) {
+    const at::Tensor& t = visible[i];
+    const bool is_result = with_results && !t.is_view() && !t.is_leaf();
+    if (t.requires_grad() && (history_of(t) == before[i] || (t.is_leaf() && !before[i]) || is_result))
+      result.push_back(t);
+  }
   if (!with_results) return result;
   for (const at::Tensor& t : outputs)
     if (t.defined() && t.requires_grad() && !t.is_view() && knows_its_sizes(t)) result.push_back(t);

@@ -142,6 +142,7 @@ class Edits {
       simplify([&](Program& p) { p.backwards[i].order = 1; });
       simplify([&](Program& p) { p.backwards[i].order = std::min(p.backwards[i].order, 2); });
       simplify([&](Program& p) { p.backwards[i].differentiates_tangents = false; });
+      simplify([&](Program& p) { p.backwards[i].is_autocast = false; });
       simplify([&](Program& p) { p.backwards[i].kind = Backward::Kind::Backward; });
     }
     simplify([](Program& p) { p.writes_before_backward = false; });
@@ -153,11 +154,15 @@ class Edits {
 
   void simplify_values() {
     for (size_t i = 0; i < program_.body.instructions.size(); ++i) {
-      simplify([&](Program& p) { p.body.instructions[i].recording = Recording::AsBefore; });
+      simplify([&](Program& p) { p.body.instructions[i].modes.recording = Recording::AsBefore; });
+    }
+    for (size_t i = 0; i < program_.body.instructions.size(); ++i) {
+      simplify([&](Program& p) { p.body.instructions[i].modes.autocast = Autocast::AsBefore; });
     }
     for (Inputs Program::*which : {&Program::inputs, &Program::other}) {
       if (which == &Program::other && program_.calls < 3) continue;
       simplify([&](Program& p) { (p.*which).mode = CallMode::Grad; });
+      simplify([&](Program& p) { (p.*which).is_autocast = false; });
       for (size_t i = 0; i < (program_.*which).bases.size(); ++i) {
         simplify([&](Program& p) { (p.*which).bases[i].requires_grad = false; });
         simplify([&](Program& p) { (p.*which).bases[i].type = at::kFloat; });

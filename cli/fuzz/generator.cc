@@ -18,13 +18,16 @@ constexpr CategoryWeights kWithoutMetadata{
 Body draw_body(Random& random, InstructionDrawer& drawer) {
   // Few programs change metadata, so that what is said about these does not hide all else.
   const CategoryWeights& weights = random.chance(30) ? kBody : kWithoutMetadata;
-  Recording recording = Recording::AsBefore;
+  const bool has_autocast = random.chance(15);
+  Modes modes;
   for (int64_t i = random.between(1, random.chance(30) ? 12 : 6); i > 0; --i) {
-    if (random.chance(recording == Recording::AsBefore ? 8 : 35)) {
-      recording =
+    if (random.chance(modes.recording == Recording::AsBefore ? 8 : 35)) {
+      modes.recording =
           random.one_of({Recording::AsBefore, Recording::Off, Recording::Off, Recording::On});
     }
-    drawer.draw(weights, recording);
+    if (has_autocast && random.chance(35))
+      modes.autocast = random.one_of({Autocast::AsBefore, Autocast::Off, Autocast::On});
+    drawer.draw(weights, modes);
   }
   Body body;
   for (int64_t i = random.one_of({0, 1, 1, 1, 2, 2, 2, 3, 4}); i > 0; --i) {
@@ -42,7 +45,7 @@ std::vector<Instruction> draw_writes(Random& random, const Tensors& tensors) {
   if (tensors.empty() || random.chance(50)) return {};
   InstructionDrawer drawer(random, to_values(tensors));
   for (int64_t i = random.between(1, 2); i > 0; --i) {
-    drawer.draw({.write = 1}, random.one_of({Recording::AsBefore, Recording::Off}));
+    drawer.draw({.write = 1}, {.recording = random.one_of({Recording::AsBefore, Recording::Off})});
   }
   return drawer.take();
 }
@@ -73,6 +76,7 @@ std::vector<Backward> draw_backwards(Random& random, size_t outputs) {
     if (backward.kind != Backward::Kind::Grad) continue;
     backward.order = random.one_of({1, 1, 1, 2, 2, 3});
     backward.differentiates_tangents = backward.order > 1 && random.chance(50);
+    backward.is_autocast = random.chance(4);
   }
   return backwards;
 }
@@ -93,6 +97,7 @@ Program draw_program(uint64_t seed, uint64_t number) {
   program.inputs = draw_inputs(random);
   const Prepared prepared = prepare(program.inputs, /*data_seed=*/0);
   const c10::AutoGradMode mode(program.inputs.mode == CallMode::Grad);
+  const AutocastScope autocast(program.inputs.is_autocast);
   program.other = draw_other_inputs(random, prepared.arguments);
   InstructionDrawer drawer(random, to_values(prepared.arguments));
   program.body = draw_body(random, drawer);

@@ -16,7 +16,7 @@ Instruction apply_to(const char* expression, Ref ref, Parameters parameters) {
   return {.operation = &operation(expression),
           .operands = {ref},
           .parameters = std::move(parameters),
-          .recording = Recording::AsBefore};
+          .modes = {}};
 }
 
 /// Appends what makes a tensor that requires grad and is no leaf, so that it may be written.
@@ -64,6 +64,7 @@ class OtherInputs {
     }
     for (const Handle handle : arguments_) inputs.arguments.push_back(place(handle));
     inputs.mode = draw_mode(random_);
+    inputs.is_autocast = random_.chance(4);
     return inputs;
   }
 
@@ -146,6 +147,7 @@ Inputs draw_inputs(Random& random) {
   }
   inputs.setup = drawer.take();
   inputs.mode = draw_mode(random);
+  inputs.is_autocast = random.chance(4);
   return inputs;
 }
 

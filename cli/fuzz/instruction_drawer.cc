@@ -64,7 +64,7 @@ Instruction InstructionDrawer::begin(const CategoryWeights& weights) {
   return {.operation = &draw_operation(random_, draw_category(random_, weights)),
           .operands = {},
           .parameters = {},
-          .recording = Recording::AsBefore};
+          .modes = {}};
 }
 
 bool InstructionDrawer::complete(Instruction& instruction) {
@@ -96,10 +96,10 @@ bool InstructionDrawer::append(Instruction instruction) {
   return true;
 }
 
-bool InstructionDrawer::draw(const CategoryWeights& weights, Recording recording) {
+bool InstructionDrawer::draw(const CategoryWeights& weights, Modes modes) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     Instruction instruction = begin(weights);
-    instruction.recording = recording;
+    instruction.modes = modes;
     if (complete(instruction) && append(std::move(instruction))) return true;
   }
   return false;

@@ -28,7 +28,7 @@ class InstructionDrawer {
   InstructionDrawer(Random& random, Values values);
 
   /// Draws one instruction and runs it. Returns false if several attempts threw.
-  bool draw(const CategoryWeights& weights, Recording recording = Recording::AsBefore);
+  bool draw(const CategoryWeights& weights, Modes modes = {});
 
   /// Appends an instruction that eager rejects, or is likely to; nothing can follow it.
   void draw_unchecked(const CategoryWeights& weights);

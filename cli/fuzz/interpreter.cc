@@ -1,5 +1,6 @@
 #include "cli/fuzz/interpreter.h"
 
+#include <ATen/autocast_mode.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
 
@@ -36,10 +37,13 @@ void run(const Instruction& instruction, Values& values) {
   Tensors operands;
   operands.reserve(instruction.operands.size());
   for (const Ref ref : instruction.operands) operands.push_back(value_of(values, ref));
-  const bool is_recording = instruction.recording == Recording::AsBefore
+  const Modes modes = instruction.modes;
+  const bool is_recording = modes.recording == Recording::AsBefore
                                 ? c10::GradMode::is_enabled()
-                                : instruction.recording == Recording::On;
+                                : modes.recording == Recording::On;
   const c10::AutoGradMode mode(is_recording);
+  std::optional<AutocastScope> autocast;
+  if (modes.autocast != Autocast::AsBefore) autocast.emplace(modes.autocast == Autocast::On);
   values.push_back(instruction.operation->apply(operands, instruction.parameters));
 }
 
@@ -67,6 +71,18 @@ Tensors run(const Body& body, const Tensors& arguments) {
   outputs.reserve(body.outputs.size());
   for (const Ref ref : body.outputs) outputs.push_back(value_of(values, ref));
   return outputs;
+}
+
+AutocastScope::AutocastScope(bool is_enabled)
+    : was_enabled_(at::autocast::is_autocast_enabled(at::kCPU)),
+      kept_casts_(at::autocast::is_autocast_cache_enabled()) {
+  at::autocast::set_autocast_enabled(at::kCPU, is_enabled);
+  at::autocast::set_autocast_cache_enabled(false);
+}
+
+AutocastScope::~AutocastScope() {
+  at::autocast::set_autocast_enabled(at::kCPU, was_enabled_);
+  at::autocast::set_autocast_cache_enabled(kept_casts_);
 }
 
 at::Tensor make_base(const Base& base, uint64_t data_seed) {

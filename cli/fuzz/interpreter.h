@@ -36,15 +36,31 @@ bool meets_empty(const Body& body, const Tensors& arguments);
 /// floating type, or integers from 0 to 2, or truth values.
 at::Tensor make_base(const Base& base, uint64_t data_seed);
 
-/// While it lives, the caller is in the mode.
-class CallModeScope {
+/// While it lives, the CPU autocasts to bfloat16, or not. Casts are not kept: a kept one is of what
+/// a tensor held before it was written.
+class AutocastScope {
  public:
-  explicit CallModeScope(CallMode mode) : grad_mode_(mode == CallMode::Grad) {
-    if (mode == CallMode::Inference) inference_mode_.emplace();
+  explicit AutocastScope(bool is_enabled);
+  AutocastScope(const AutocastScope&) = delete;
+  AutocastScope& operator=(const AutocastScope&) = delete;
+  ~AutocastScope();
+
+ private:
+  bool was_enabled_;
+  bool kept_casts_;
+};
+
+/// While it lives, the caller is in the modes of the call.
+class CallScope {
+ public:
+  explicit CallScope(const Inputs& inputs)
+      : grad_mode_(inputs.mode == CallMode::Grad), autocast_(inputs.is_autocast) {
+    if (inputs.mode == CallMode::Inference) inference_mode_.emplace();
   }
 
  private:
   c10::AutoGradMode grad_mode_;
+  AutocastScope autocast_;
   std::optional<c10::InferenceMode> inference_mode_;
 };
 

@@ -28,13 +28,23 @@ enum class Recording : uint8_t {
   On,   // under `at::AutoGradMode(true)`
 };
 
+/// Whether the CPU autocasts to bfloat16.
+enum class Autocast : uint8_t { AsBefore, Off, On };
+
+/// What an instruction runs under.
+struct Modes {
+  Recording recording = Recording::AsBefore;
+  Autocast autocast = Autocast::AsBefore;
+  bool operator==(const Modes&) const = default;
+};
+
 /// Applies one operation to earlier values. The result is the next value; an in-place operation
 /// gives its first operand again.
 struct Instruction {
   const Operation* operation = nullptr;
   std::vector<Ref> operands{};
   Parameters parameters{};
-  Recording recording = Recording::AsBefore;
+  Modes modes{};
   bool operator==(const Instruction&) const = default;
 };
 
@@ -55,6 +65,7 @@ struct Inputs {
   std::vector<Instruction> setup{};
   std::vector<Ref> arguments{};
   CallMode mode = CallMode::Grad;  // of the call
+  bool is_autocast = false;        // and whether it is made under autocast
   bool operator==(const Inputs&) const = default;
 };
 
@@ -83,6 +94,7 @@ struct Backward {
   // Of `Grad`: how often gradients are taken, each time of those that came before.
   int order = 1;
   bool differentiates_tangents = false;  // the first tangents require grad
+  bool is_autocast = false;              // it runs under autocast
   bool operator==(const Backward&) const = default;
 };
 

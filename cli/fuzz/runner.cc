@@ -4,6 +4,7 @@
 #include "cli/fuzz/runner.h"
 
 #include <ATen/Context.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones_like.h>
@@ -66,6 +67,12 @@ std::optional<Thrown> thrown_by(const Action& action) {
     return describe(error, error.what());
   }
   return std::nullopt;
+}
+
+/// Where gradients of a tensor go; of a leaf, what accumulates them.
+c10::intrusive_ptr<torch::autograd::Node> history_of(const at::Tensor& tensor) {
+  if (!tensor.requires_grad()) return {};
+  return torch::autograd::impl::gradient_edge(tensor).function;
 }
 
 std::vector<Seen> seen_by_caller(const Side& side) {
@@ -186,7 +193,7 @@ class ProgramRun {
     for (Side* side : {&eager_, &compiled_side_}) {
       *side = {.prepared = prepare(inputs, data_seed)};
       for (const at::Tensor& tensor : side->prepared.visible)
-        side->history.push_back(tensor.grad_fn());
+        side->history.push_back(history_of(tensor));
     }
     meets_empty_ = meets_empty(inputs, data_seed);
     at::Tensor generator_of_eager;
@@ -219,18 +226,19 @@ class ProgramRun {
     if (!matters) return false;
     bool meets = true;
     thrown_by([&] {
-      const CallModeScope mode(inputs.mode);
+      const CallScope scope(inputs);
       meets = fuzz::meets_empty(program_.body, prepare(inputs, data_seed).arguments);
     });
     return meets;
   }
 
   void call(const Inputs& inputs, Side& side) {
-    const CallModeScope mode(inputs.mode);
+    const CallScope scope(inputs);
     side.outputs = &side == &eager_ ? fuzz::run(program_.body, side.prepared.arguments)
                                     : compiled_.call(side.prepared.arguments);
     TORCH_CHECK(c10::GradMode::is_enabled() == (inputs.mode == CallMode::Grad) &&
-                    c10::InferenceMode::is_enabled() == (inputs.mode == CallMode::Inference),
+                    c10::InferenceMode::is_enabled() == (inputs.mode == CallMode::Inference) &&
+                    at::autocast::is_autocast_enabled(at::kCPU) == inputs.is_autocast,
                 "the call left another mode");
   }
 
@@ -302,6 +310,7 @@ class ProgramRun {
     if (chosen.empty()) return true;
     const int order = meets_empty_ ? 1 : backward.order;
     return step("backward", false, [&](Side& side) {
+      const AutocastScope autocast(backward.is_autocast);
       Tensors outputs;
       Tensors tangents;
       for (const size_t i : chosen) {
@@ -358,7 +367,7 @@ class ProgramRun {
   }
 
   /// The tensors that the gradient is taken with respect to: what the caller made and the results,
-  /// as far as they require grad, but for views that the call gave another history
+  /// as far as they require grad, but for views and leaves that the call gave another history
   /// (docs/limits.md).
   Tensors gradient_inputs(const Side& side, int order) const {
     // What gradients of gradients with respect to a result are depends on how it was saved.
@@ -368,8 +377,10 @@ class ProgramRun {
       const at::Tensor& eager = eager_.prepared.visible[i];
       if (!eager.requires_grad()) continue;
       side.prepared.visible[i].grad_fn();  // asking a view for its history brings it up to date
-      if ((takes_results && !eager.is_view()) || eager.grad_fn() == eager_.history[i])
-        inputs.push_back(side.prepared.visible[i]);
+      const bool is_as_before = history_of(eager) == eager_.history[i];
+      const bool is_new_leaf = eager.is_leaf() && !eager_.history[i];
+      const bool is_result = takes_results && !eager.is_view() && !eager.is_leaf();
+      if (is_as_before || is_new_leaf || is_result) inputs.push_back(side.prepared.visible[i]);
     }
     for (size_t i = 0; takes_results && i < side.outputs.size(); ++i) {
       const at::Tensor& eager = eager_.outputs[i];

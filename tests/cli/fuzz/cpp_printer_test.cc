@@ -32,13 +32,14 @@ TEST(FuzzCppPrinter, PrintsBlocksListsShapesAndTypes) {
       testing::instruction("x[0].to(at::ScalarType(n[0]))", {{.value = 1, .part = 1}},
                            {.numbers = {static_cast<int64_t>(at::kDouble)}}),
       testing::instruction("x[0].view(shape)", {{.value = 0}}, {.shape = {3, 2}})};
-  program.body.instructions[1].recording = Recording::Off;
+  program.body.instructions[1].modes = {.recording = Recording::Off, .autocast = Autocast::On};
   program.body.outputs = {{.value = 1, .part = 0}};
   EXPECT_THAT(to_cpp_fragment(program), StartsWith(R"(Tensors function(const Tensors& x) {
   Tensors v0 = x[0].split(1, 0);
   at::Tensor v1;
   {
     const at::AutoGradMode mode(false);
+    const Autocast autocast(true);
     v1 = v0[1].to(at::ScalarType::Double);
   }
   at::Tensor v2 = x[0].view(at::IntArrayRef({3, 2}));

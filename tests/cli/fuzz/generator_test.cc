@@ -21,13 +21,15 @@ TEST(FuzzGenerator, SeedAndNumberTellTheProgram) {
 TEST(FuzzGenerator, DrawsAllThatIsAskedFor) {
   size_t no_grad = 0;
   size_t writes = 0;
+  size_t autocast = 0;
   size_t backwards = 0;
   size_t twice = 0;
   size_t metadata = 0;
   for (uint64_t number = 0; number < 500; ++number) {
     const Program program = draw_program(1, number);
     for (const Instruction& instruction : program.body.instructions) {
-      no_grad += instruction.recording == Recording::Off ? 1 : 0;
+      no_grad += instruction.modes.recording == Recording::Off ? 1 : 0;
+      autocast += instruction.modes.autocast == Autocast::On ? 1 : 0;
       writes += instruction.operation->category == Category::Write ? 1 : 0;
       metadata += instruction.operation->category == Category::Metadata ? 1 : 0;
     }
@@ -35,7 +37,8 @@ TEST(FuzzGenerator, DrawsAllThatIsAskedFor) {
     const auto& outputs = program.body.outputs;
     twice += outputs.size() > 1 && outputs[0] == outputs[1] ? 1 : 0;
   }
-  for (const size_t count : {no_grad, writes, backwards, twice, metadata}) EXPECT_GT(count, 5U);
+  for (const size_t count : {no_grad, autocast, writes, backwards, twice, metadata})
+    EXPECT_GT(count, 5U);
 }
 
 TEST(FuzzGenerator, MostProgramsRun) {

@@ -23,12 +23,26 @@ TEST(FuzzInterpreter, TurnsRecordingOffAndOn) {
   const at::Tensor x = at::ones({2}).requires_grad_();
   for (const auto& [recording, requires_grad] :
        {std::pair{Recording::AsBefore, true}, {Recording::Off, false}, {Recording::On, true}}) {
-    sine.recording = recording;
+    sine.modes.recording = recording;
     Values values{{x}};
     run(sine, values);
     EXPECT_EQ(value_of(values, {.value = 1}).requires_grad(), requires_grad);
   }
   EXPECT_TRUE(at::GradMode::is_enabled());
+}
+
+TEST(FuzzInterpreter, TurnsAutocastOffAndOn) {
+  Instruction product = testing::instruction("x[0].matmul(x[1])", {{.value = 0}, {.value = 0}});
+  const at::Tensor x = at::ones({2, 2});
+  const AutocastScope around(true);
+  for (const auto& [autocast, type] : {std::pair{Autocast::AsBefore, at::kBFloat16},
+                                       {Autocast::Off, at::kFloat},
+                                       {Autocast::On, at::kBFloat16}}) {
+    product.modes.autocast = autocast;
+    Values values{{x}};
+    run(product, values);
+    EXPECT_EQ(value_of(values, {.value = 1}).scalar_type(), type);
+  }
 }
 
 TEST(FuzzInterpreter, MissingPartsAreErrors) {

@@ -12,7 +12,7 @@ inline Instruction instruction(const char* expression, std::vector<Ref> operands
   return {.operation = &operation(expression),
           .operands = std::move(operands),
           .parameters = std::move(parameters),
-          .recording = Recording::AsBefore};
+          .modes = {}};
 }
 
 inline Inputs one_input() {
