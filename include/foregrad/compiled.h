@@ -51,7 +51,8 @@ class Compiled {
       static_assert(
           Tree<Result>,
           "foregrad: the function's result is of a type that can't be walked for tensors.");
-      return rebuild<std::decay_t<Result>>(std::move(called));
+      return detail::with_tensors(*static_cast<const std::decay_t<Result>*>(called.prototype.get()),
+                                  std::move(called.tensors));
     }
   }
 
@@ -91,16 +92,6 @@ class Compiled {
       }
     } count{compiler_, trace_error, leaves};
     return (*fn_)(std::forward<Args>(args)...);
-  }
-
-  template <class Result>
-  static Result rebuild(detail::CallResult called) {
-    Result result = *static_cast<const Result*>(called.prototype.get());
-    std::size_t next = 0;
-    visit_leaves(result, [&]<class Leaf>(Leaf& leaf) {
-      if constexpr (std::same_as<Leaf, at::Tensor>) leaf = std::move(called.tensors[next++]);
-    });
-    return result;
   }
 
   std::shared_ptr<Fn> fn_;

@@ -12,6 +12,7 @@
 #include "api/describe.h"
 #include "api/log.h"
 #include "capture/recorder.h"
+#include "capture/transform_layers.h"
 #include "graph/refusal.h"
 #include "graph/tensor_type.h"
 
@@ -170,6 +171,11 @@ CallResult Driver::run_compiled(const Leaves& leaves, BoundFunction& function) {
 CallResult Driver::call(const Leaves& leaves, BoundFunction& function) {
   if (is_tracing()) return {};  // part of the trace that is going on
   try {
+    if (is_transforming()) {
+      throw Refusal(
+          "the compiled function is called inside a function transform. Expected the transformed "
+          "function to be compiled: `compile(vmap(fn))`");
+    }
     {
       std::lock_guard lock(mutex_);
       if (is_state_dependent_)

@@ -18,6 +18,7 @@
 #include "capture/record_again.h"
 #include "capture/trace_tensor.h"
 #include "capture/tracer.h"
+#include "capture/transform_layers.h"
 #include "capture/value_table.h"
 #include "capture/view_history.h"
 #include "capture/written_layout.h"
@@ -381,8 +382,14 @@ Recording Recorder::finish(const std::vector<at::Tensor>& outputs) {
 
 bool is_tracing() { return Tracer::current() != nullptr; }
 
-void handle_front_operator(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/,
+void handle_front_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                            torch::jit::Stack* stack) {
+  // A transform inside the function comes first: the operators that it makes of this one are seen.
+  if (is_transforming()) {
+    const OutsideTracingScope outside;
+    return op.callBoxed(stack);
+  }
+  unwrap_ended(op, keys, *stack);
   BelowFrontScope below;
   if (Recorder::current) {
     Recorder::current->handle(op, *stack);

@@ -59,6 +59,15 @@ Traced expect_same_as_eager(const Function& fn, const Tensors& arguments) {
   return traced;
 }
 
+// `_weight_norm` is a composite over `_weight_norm_interface`.
+TEST(JointTrace, WeightNorm) {
+  for (const int64_t dim : {0, 1}) {
+    expect_same_as_eager(
+        [=](const Tensors& in) -> Tensors { return {at::_weight_norm(in[0], in[1], dim).sin()}; },
+        {random_leaf({3, 4}), dim == 0 ? random_leaf({3, 1}) : random_leaf({1, 4})});
+  }
+}
+
 TEST(JointTrace, Pointwise) {
   expect_same_as_eager(
       [](const Tensors& in) -> Tensors {

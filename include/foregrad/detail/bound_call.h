@@ -16,6 +16,16 @@
 
 namespace foregrad::detail {
 
+/// Returns the value with these as its tensor leaves, in order.
+template <class T>
+T with_tensors(T result, std::vector<at::Tensor> tensors) {
+  std::size_t next = 0;
+  visit_leaves(result, [&]<class Leaf>(Leaf& leaf) {
+    if constexpr (std::same_as<Leaf, at::Tensor>) leaf = std::move(tensors[next++]);
+  });
+  return result;
+}
+
 template <class Fn, class... Args>
 class BoundCall final : public BoundFunction {
  public:
@@ -24,13 +34,11 @@ class BoundCall final : public BoundFunction {
   BoundCall(Fn& fn, std::tuple<Args...> arguments) : fn_(fn), arguments_(std::move(arguments)) {}
 
   TracedResult trace(const std::vector<at::Tensor>& tensors) override {
-    auto copies = std::apply(
-        [](const auto&... argument) { return std::tuple<std::decay_t<Args>...>(argument...); },
-        arguments_);
-    std::size_t next = 0;
-    visit_leaves(copies, [&]<class Leaf>(Leaf& leaf) {
-      if constexpr (std::same_as<Leaf, at::Tensor>) leaf = tensors[next++];
-    });
+    auto copies = with_tensors(
+        std::apply(
+            [](const auto&... argument) { return std::tuple<std::decay_t<Args>...>(argument...); },
+            arguments_),
+        tensors);
     Leaves before;
     visit_leaves(std::as_const(copies), before);
     TracedResult traced = apply(copies, std::index_sequence_for<Args...>{});
