@@ -23,6 +23,8 @@ TABLES_OF_DATA: dict[str, str] = {}
 # Files outside capture/ that may name dispatch keys: path, why.
 DISPATCH_KEY_USERS: dict[str, str] = {
     "src/ops/memory_variant.cc": "defines operators, whose kernel is for all devices",
+    "src/ops/constant.cc": "defines an operator, whose kernel is for all devices",
+    "src/ops/functional_variant.cc": "defines operators, whose kernel is for all devices",
     "src/graph/below_autograd.h": "keeps compiled graphs below autograd and autocast",
     "src/ops/schema.cc": "asks only whether an operator is composite, which its schema does not tell",
 }

@@ -47,6 +47,7 @@ at::Tensor meta_of(const at::Tensor& real) {
 struct InferenceFacts {
   ShapeRule rule = nullptr;
   bool has_meta_kernel = false;
+  bool has_effect = false;
   bool is_data_dependent = false;
   bool may_have_dynamic_shape =
       false;  // for some arguments only: `index` with masks, not with integers
@@ -54,11 +55,14 @@ struct InferenceFacts {
 
 InferenceFacts find_facts(const c10::OperatorHandle& op) {
   using c10::DispatchKey;
+  const bool has_effect = has_declared_effect(op);
   return {.rule = find_shape_rule(op),
           .has_meta_kernel =
               op.hasKernelForDispatchKey(DispatchKey::Meta) ||
-              op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd) ||
-              op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional),
+              (!has_effect &&
+               (op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd) ||
+                op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional))),
+          .has_effect = has_effect,
           .is_data_dependent = op.hasTag(at::Tag::data_dependent_output),
           .may_have_dynamic_shape = op.hasTag(at::Tag::dynamic_output_shape)};
 }
@@ -119,6 +123,12 @@ ShapeSource infer_results(const c10::OperatorHandle& op, torch::jit::Stack& stac
     }
   }
   if (facts.may_have_dynamic_shape) refuse_data_dependent(op);
+  if (facts.has_effect) {
+    throw Refusal(
+        fmt::format("`{}`: it was declared to have an effect, so its kernel must not run while the "
+                    "function is traced. Expected a Meta kernel, which gives its results' types.",
+                    operator_text(op)));
+  }
   run_on_zeros(op, stack);
   return ShapeSource::RealKernel;
 }

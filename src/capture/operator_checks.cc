@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "capture/in_place_writes.h"
+#include "capture/infer.h"
 #include "capture/keys.h"
 #include "capture/outside_state.h"
 #include "capture/trace_tensor.h"
@@ -88,9 +89,56 @@ void check_overlap(const c10::OperatorHandle& op, const torch::jit::Stack& stack
                   operator_text(op)));
 }
 
+std::vector<ExpectedOut> infer_outs(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  const auto& parameters = op.schema().arguments();
+  const size_t begin = stack.size() - parameters.size();
+  const auto is_out = [&](size_t i) { return parameters[i].is_out(); };
+  bool has_outs = false;
+  for (size_t i = 0; i < parameters.size(); ++i) has_outs |= is_out(i);
+  if (!has_outs) return {};
+  std::vector<ExpectedOut> outs;
+  std::vector<at::Tensor> metas;
+  torch::jit::Stack arguments(stack.begin() + static_cast<ptrdiff_t>(begin), stack.end());
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    change_tensors(arguments[i], [&](const at::Tensor& tensor) {
+      if (!tensor.defined() || !functional::isFunctionalTensor(tensor)) return tensor;
+      at::Tensor meta = make_meta(type_of(tensor));
+      if (is_out(i)) {
+        outs.push_back({.stand_in = tensor, .type = {}});
+        metas.push_back(meta);
+      }
+      return meta;
+    });
+  }
+  const BelowTracingScope below;
+  const auto results = static_cast<ptrdiff_t>(op.schema().returns().size());
+  infer_results(op, arguments);
+  // The kernel may have run on others than these.
+  std::vector<at::Tensor> left;
+  for (auto entry = arguments.end() - results; entry != arguments.end(); ++entry)
+    for_each_tensor(*entry, [&](const at::Tensor& tensor) { left.push_back(tensor); });
+  for (size_t i = 0; i < outs.size(); ++i)
+    outs[i].type = type_of(i < left.size() ? left[i] : metas[i]);
+  return outs;
+}
+
+void check_outs(const c10::OperatorHandle& op, const std::vector<ExpectedOut>& outs) {
+  for (const auto& [stand_in, expected] : outs) {
+    const TensorType type = type_of(stand_in);
+    if (type.dtype == expected.dtype && type.sizes == expected.sizes &&
+        type.strides == expected.strides)
+      continue;
+    throw Refusal(fmt::format(
+        "`{}`: it leaves an `out` argument as `{}`, of which functionalization makes `{}`. Give it "
+        "one of the right sizes and strides, or take what the operator returns without one.",
+        operator_text(op), to_text(expected), to_text(type)));
+  }
+}
+
 void give_version(const c10::OperatorHandle& op, const std::vector<Operand>& args,
                   const torch::jit::Stack& stack) {
-  if (op.schema().returns().size() != 1 || !stack.back().isTensor()) return;
+  if (op.schema().returns().size() != 1 || !stack.back().isTensor() || has_declared_effect(op))
+    return;
   const at::Tensor& result = stack.back().toTensor();
   if (!result.defined()) return;
   thread_local std::unordered_map<c10::OperatorHandle, uint32_t> versions;

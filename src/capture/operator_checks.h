@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/operand.h"
+#include "graph/tensor_type.h"
 
 namespace foregrad {
 
@@ -15,6 +16,20 @@ namespace foregrad {
 /// depends on the order in which elements are written: a `Refusal`. The arguments, stand-ins, are
 /// on top of the stack.
 void check_overlap(const c10::OperatorHandle& op, const torch::jit::Stack& stack);
+
+/// An `out` argument and the type that the operator's own kernel leaves it in.
+struct ExpectedOut {
+  at::Tensor stand_in;
+  TensorType type;
+};
+
+/// Functionalization takes `add` for `add.out` and converts what it gives: asks the operator itself
+/// what it does to its `out` arguments. Throws what it throws. The arguments are on top of the
+/// stack.
+std::vector<ExpectedOut> infer_outs(const c10::OperatorHandle& op, const torch::jit::Stack& stack);
+
+/// Throws `Refusal` if one of them was not left so.
+void check_outs(const c10::OperatorHandle& op, const std::vector<ExpectedOut>& outs);
 
 /// libtorch's factories fill what they made in place, which its version shows (`zeros`, `rand`).
 /// Gives the one result on top of the stack the version that the same call gives where no trace is

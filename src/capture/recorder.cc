@@ -22,6 +22,7 @@
 #include "capture/value_table.h"
 #include "capture/view_history.h"
 #include "capture/written_layout.h"
+#include "capture/written_memory.h"
 #include "graph/call.h"
 #include "graph/refusal.h"
 #include "ops/schema.h"
@@ -81,6 +82,7 @@ class Recorder {
     c10::Storage storage;
     size_t generation = 0;
     uint64_t storage_changes = 0;
+    bool is_in_list = false;
   };
 
   at::Tensor lift_captured(const at::Tensor& tensor, const c10::OperatorHandle& op);
@@ -99,6 +101,7 @@ class Recorder {
   ValueTable values_{recording_};
   InputTable inputs_;
   CustomNodes custom_nodes_;
+  WrittenMemory memory_;
   std::vector<ValueId> untracked_;  // results of the operators without grad mode just before
 };
 
@@ -166,7 +169,7 @@ RecordedWrite Recorder::note_write(const Written& before, const c10::OperatorHan
                       .has_history = false,
                       .data = storage.generation() != before.generation,
                       .storage = false};
-  if (write.data && tensor._version() == before.version)
+  if (write.data && before.is_in_list && tensor._version() == before.version)
     torch::autograd::impl::bump_version(tensor);
   write.version_advance = static_cast<uint32_t>(tensor._version()) - before.version;
   values_.note_version(value);
@@ -232,6 +235,7 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
     recorded.args.push_back(values_.take(stack[i], op));
     for_each_tensor(stack[i], [&](const at::Tensor& tensor) {
       if (!tensor.defined() || !functional::isFunctionalTensor(tensor)) return;
+      memory_.take_back(tensor, recording_.ops);
       note_flag(tensor);
       refuse_untracked_view(tensor, op);
       fold_history(recorded.history, tensor);
@@ -249,7 +253,8 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
            .storage = tensor.storage(),
            .generation = functional_storage(tensor.storage()).generation(),
            .storage_changes =
-               functional::unsafeGetFunctionalWrapper(tensor)->storage_changed_counter()});
+               functional::unsafeGetFunctionalWrapper(tensor)->storage_changed_counter(),
+           .is_in_list = !stack[i].isTensor()});
     });
   }
   struct Unwritten {
@@ -268,10 +273,12 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   }
   const bool writes = is_mutating(op);
   if (!written.empty() && !op.hasTag(at::Tag::inplace_view)) check_overlap(op, stack);
+  const auto outs = infer_outs(op, stack);
   const WrittenLayouts layouts(op, stack);
   follow_views(std::span(stack).subspan(begin));
   op.callBoxed(&stack);
   layouts.keep();
+  check_outs(op, outs);
   follow_views(std::span(stack).subspan(begin));
   std::unordered_set<uint32_t> counted;
   for (const Written& before : written) {
@@ -306,17 +313,20 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
       for_each_value(recorded.results.back(), [&](ValueId value) { untracked_.push_back(value); });
   }
   inputs_.note_views(recorded);
-  if (!gives_tensors && !writes && op.schema().returns().empty()) {
+  const bool is_kept = gives_tensors || writes || has_declared_effect(op);
+  if (!is_kept && op.schema().returns().empty()) {
     throw Refusal(
         fmt::format("`{}`: it returns nothing and its schema declares no write, so its effect "
-                    "can't be recorded. Call it outside the "
-                    "compiled function.",
+                    "can't be recorded. Declare it (`foregrad::declare_effect`), or call it "
+                    "outside the compiled function.",
                     operator_text(op)));
   }
-  if (gives_tensors || writes) recording_.ops.push_back(std::move(recorded));
+  if (is_kept) recording_.ops.push_back(std::move(recorded));
+  if (gives_uninitialised(op)) memory_.give(stack[begin].toTensor(), recording_.ops.size() - 1);
 }
 
 void Recorder::check_outside_changes() {
+  memory_.finish(recording_.ops);
   inputs_.watch().refuse_changes();
   note_custom_results();
   for (uint32_t i = 0; i < values_.tensors().size(); ++i) {

@@ -15,8 +15,10 @@
 
 #include "capture/in_place_writes.h"
 #include "capture/keys.h"
+#include "capture/library_writes.h"
 #include "capture/recorder.h"
 #include "capture/trace_handler.h"
+#include "ops/functional_variant.h"
 
 namespace foregrad {
 
@@ -69,7 +71,9 @@ class Registrations {
   size_t catch_up() {
     std::lock_guard lock(mutex_);
     for (const auto& name : news_->take_removed()) kernels_.erase(name);
-    for (const auto& name : news_->take_added()) add(name);
+    // Functional variants are defined on the way.
+    for (Names added = news_->take_added(); !added.empty(); added = news_->take_added())
+      for (const auto& name : added) add(name);
     return kernels_.size();
   }
 
@@ -80,17 +84,23 @@ class Registrations {
     if (op->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) &&
         !op->hasKernelForDispatchKey(c10::DispatchKey::CPU))
       return;
-    kernels_.emplace(
-        name,
-        c10::Dispatcher::singleton().registerImpl(
-            name, kTraceKey, c10::KernelFunction::makeFromBoxedFunction<&handle_traced_operator>(),
-            std::nullopt, nullptr, "registered by Foregrad"));
+    std::vector<c10::RegistrationHandleRAII>& kernels = kernels_[name];
+    const auto handle = [&](c10::DispatchKey key, c10::KernelFunction kernel) {
+      kernels.push_back(c10::Dispatcher::singleton().registerImpl(
+          name, key, std::move(kernel), std::nullopt, nullptr, "registered by Foregrad"));
+    };
+    handle(kTraceKey, c10::KernelFunction::makeFromBoxedFunction<&handle_traced_operator>());
+    if (needs_functional_variant(*op)) {
+      functional_variant(*op);
+      handle(c10::DispatchKey::Functionalize,
+             c10::KernelFunction::makeFromBoxedFunction<&handle_library_write>());
+    }
   }
 
   std::mutex mutex_;
   News* news_ = nullptr;  // owned by the dispatcher
   c10::RegistrationHandleRAII listener_{[] {}};
-  std::map<c10::OperatorName, c10::RegistrationHandleRAII, ByName> kernels_;
+  std::map<c10::OperatorName, std::vector<c10::RegistrationHandleRAII>, ByName> kernels_;
 };
 
 /// Never destroyed: the dispatcher outlives this library's statics.

@@ -23,6 +23,8 @@
 #include <mutex>
 #include <string>
 
+#include "ops/declared_effects.h"
+#include "ops/functional_variant.h"
 #include "ops/memory_variant.h"
 #include "ops/op_table.h"
 
@@ -36,7 +38,9 @@ struct OpFacts {
   bool certain_view = false;
   bool random = false;
   bool effects = false;
+  bool declared_effect = false;
   bool pure = false;
+  bool gives_uninitialised = false;
   bool cuts_history = false;
   bool checks_alignment = false;
   bool checks_values = false;
@@ -153,10 +157,12 @@ OpFacts read_facts(const c10::OperatorHandle& op) {
   facts.random = op.hasTag(at::Tag::nondeterministic_seeded) || row.draws_random ||
                  std::ranges::any_of(arguments, holds(holds_generator));
   const bool gives_tensors = std::ranges::any_of(returns, holds(holds_tensors));
-  facts.effects = facts.mutating || is_memory_variant(op) || row.has_hidden_write ||
-                  composite_does_anything || facts.random || !gives_tensors;
+  facts.declared_effect = is_effect_declared(op.operator_name());
+  facts.effects = facts.declared_effect || facts.mutating || is_memory_variant(op) ||
+                  row.has_hidden_write || composite_does_anything || facts.random || !gives_tensors;
   facts.pure =
       !facts.effects && !row.gives_uninitialised && !op.hasTag(at::Tag::nondeterministic_bitwise);
+  facts.gives_uninitialised = row.gives_uninitialised;
   facts.cuts_history = row.cuts_history;
   facts.checks_alignment = row.checks_alignment;
   facts.checks_values = std::ranges::any_of(arguments, [](const c10::Argument& argument) {
@@ -306,7 +312,17 @@ bool is_random(const c10::OperatorHandle& op) { return facts_of(op).random; }
 
 bool has_effects(const c10::OperatorHandle& op) { return facts_of(op).effects; }
 
+void declare_effect(const c10::OperatorHandle& op) {
+  if (has_functional_variant(op)) declare_effect(functional_variant(op).op);
+  note_declared_effect(op.operator_name());
+  FactTable::instance().forget(op);
+}
+
+bool has_declared_effect(const c10::OperatorHandle& op) { return facts_of(op).declared_effect; }
+
 bool is_pure(const c10::OperatorHandle& op) { return facts_of(op).pure; }
+
+bool gives_uninitialised(const c10::OperatorHandle& op) { return facts_of(op).gives_uninitialised; }
 
 bool checks_values(const c10::OperatorHandle& op) { return facts_of(op).checks_values; }
 

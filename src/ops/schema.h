@@ -47,15 +47,24 @@ bool is_certain_view(const c10::OperatorHandle& op);
 bool is_random(const c10::OperatorHandle& op);
 
 /// Whether a call does more than to give its results: it writes an argument, openly or hidden,
-/// draws random numbers, is a memory variant (whose kernel looks for overlap), or has no tensor
-/// result and so only an effect to be called for (a check that throws). Such a call is neither
-/// dropped nor run twice.
+/// draws random numbers, is a memory variant (whose kernel looks for overlap), was declared to have
+/// one, or has no tensor result and so only an effect to be called for (a check that throws). Such
+/// a call is neither dropped nor run twice.
 bool has_effects(const c10::OperatorHandle& op);
+
+/// Says that the operator has an effect of which its schema does not tell.
+void declare_effect(const c10::OperatorHandle& op);
+
+/// Whether that was said: its kernel must not run but where eager runs it.
+bool has_declared_effect(const c10::OperatorHandle& op);
 
 /// Whether two calls with equal arguments give equal results and no call has an effect: no write,
 /// no randomness, no dependence on uninitialised memory, at least one tensor result. Operators that
 /// only the schema of a user's library describes count as pure if their schema writes nothing.
 bool is_pure(const c10::OperatorHandle& op);
+
+/// Whether the elements of its result are whatever memory held.
+bool gives_uninitialised(const c10::OperatorHandle& op);
 
 /// Whether it may throw for what its arguments hold: one of them has the name of indices into
 /// another.
