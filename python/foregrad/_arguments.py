@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import struct
+import traceback
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,12 @@ from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 # What a result may hold besides tensors: values that can't hold a tensor themselves.
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, enum.Enum, torch.Size, torch.dtype, torch.device,
           torch.layout, torch.memory_format)  # fmt: skip
+
+
+def flatten(tree: Any) -> tuple[list[Any], TreeSpec]:
+    """The leaves of a tree. A `torch.Size` is one: rebuilt of its numbers it would be a tuple."""
+    return tree_flatten(tree, is_leaf=lambda node: isinstance(node, torch.Size))
+
 
 # Stands in the list of leaves where a tensor was.
 _TENSOR = object()
@@ -42,7 +49,7 @@ class Rest:
 
 def take_apart(tree: Any) -> tuple[list[torch.Tensor], Rest]:
     """The tensors of a tree, and the rest."""
-    leaves, spec = tree_flatten(tree)
+    leaves, spec = flatten(tree)
     tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
     return tensors, Rest(spec, tuple(_TENSOR if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves))
 
@@ -74,15 +81,20 @@ def traced(fn: Callable[..., Any], rest: Rest) -> Callable[[list[torch.Tensor]],
 
     def run(tensors: list[torch.Tensor]) -> tuple[list[torch.Tensor], Rest, bool]:
         args, kwargs = rest.rebuild(tensors)
-        results, rest_of_result = take_apart(fn(*args, **kwargs))
+        try:
+            result = fn(*args, **kwargs)
+        except BaseException as error:
+            _clear_frames(error)
+            raise
+        results, rest_of_result = take_apart(result)
         for leaf in rest_of_result.leaves:
             if leaf is not _TENSOR and not isinstance(leaf, _PLAIN):
                 raise TypeError(
                     f"foregrad: the function's result holds a `{type(leaf).__name__}`. Expected tensors, plain values, "
                     "and containers of them that `torch.utils._pytree` knows. Register the type."
                 )
-        leaves_after, spec_after = tree_flatten((args, kwargs))
-        leaves_before = tree_flatten(rest.rebuild(tensors))[0]
+        leaves_after, spec_after = flatten((args, kwargs))
+        leaves_before = flatten(rest.rebuild(tensors))[0]
         is_as_before = (
             spec_after == rest.spec
             and len(leaves_after) == len(leaves_before)
@@ -91,3 +103,13 @@ def traced(fn: Callable[..., Any], rest: Rest) -> Callable[[list[torch.Tensor]],
         return results, rest_of_result, not is_as_before
 
     return run
+
+
+def _clear_frames(error: BaseException | None) -> None:
+    """Drops the variables of the frames that the error passed: some are guards of `torch`'s, which put the state of the
+    thread back when they go. That must not be after the trace."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__

@@ -8,6 +8,7 @@
 #include <pybind11/stl.h>
 #include <torch/csrc/Exceptions.h>
 
+#include <exception>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -24,6 +25,34 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
+/// What Python code of a trace raised. Its text, unlike that of pybind11, has no traceback: it ends
+/// up in the report.
+class PythonError final : public std::exception {
+ public:
+  /// Called under the interpreter's lock.
+  explicit PythonError(py::error_already_set error)
+      : error_(std::move(error)),
+        text_(py::str(error_.type().attr("__name__")).cast<std::string>() + ": " +
+              py::str(error_.value()).cast<std::string>()) {}
+  const char* what() const noexcept override { return text_.c_str(); }
+  const py::error_already_set& error() const { return error_; }
+
+ private:
+  py::error_already_set error_;
+  std::string text_;
+};
+
+/// Calls `use` without the interpreter's lock. What Python code raised inside reaches Python.
+template <class Use>
+auto unlocked(Use&& use) {
+  try {
+    const py::gil_scoped_release release;
+    return use();
+  } catch (const PythonError& error) {
+    throw py::error_already_set(error.error());
+  }
+}
+
 /// The user's function with the arguments of one call. `run` takes the list of tensors that replace
 /// those of the arguments, and gives the tensors of the result, what the result is without them,
 /// and whether an argument was changed in a way that only Python sees.
@@ -33,10 +62,14 @@ class PythonCall final : public detail::BoundFunction {
 
   detail::TracedResult trace(const Tensors& tensors) override {
     const py::gil_scoped_acquire lock;
-    auto [results, rest, reassigns] = run_(tensors).cast<std::tuple<Tensors, py::object, bool>>();
-    return {.tensors = std::move(results),
-            .prototype = keep(std::move(rest)),
-            .reassigns_argument = reassigns};
+    try {
+      auto [results, rest, reassigns] = run_(tensors).cast<std::tuple<Tensors, py::object, bool>>();
+      return {.tensors = std::move(results),
+              .prototype = keep(std::move(rest)),
+              .reassigns_argument = reassigns};
+    } catch (py::error_already_set& error) {
+      throw PythonError(std::move(error));
+    }
   }
 
  private:
@@ -55,36 +88,30 @@ class PythonCompiler {
 
   /// `(True, tensors, rest)`, or `(False, what tracing failed of, None)`.
   std::tuple<bool, py::object, py::object> call(const py::object& run, const Tensors& tensors) {
-    detail::CallResult called;
-    {
-      const py::gil_scoped_release unlocked;
+    detail::CallResult called = unlocked([&] {
       PythonCall bound(run);
-      called = compiler_.call(leaves_of(tensors), bound);
-    }
+      return compiler_.call(leaves_of(tensors), bound);
+    });
     if (!called.is_compiled) return {false, py::cast(called.trace_error), py::none()};
     return {true, py::cast(called.tensors),
             *static_cast<const py::object*>(called.prototype.get())};
   }
 
   bool warm_up(const py::object& run, const Tensors& tensors) {
-    const py::gil_scoped_release unlocked;
-    PythonCall bound(run);
-    return compiler_.warm_up(leaves_of(tensors), bound);
+    return unlocked([&] {
+      PythonCall bound(run);
+      return compiler_.warm_up(leaves_of(tensors), bound);
+    });
   }
 
   void count_fallback(const std::string& trace_error, const Tensors& tensors) {
-    const py::gil_scoped_release unlocked;
-    compiler_.count_fallback(trace_error, leaves_of(tensors));
+    unlocked([&] { compiler_.count_fallback(trace_error, leaves_of(tensors)); });
   }
-
   Report report() {
-    const py::gil_scoped_release unlocked;
-    return compiler_.report();
+    return unlocked([&] { return compiler_.report(); });
   }
-
   void invalidate() {
-    const py::gil_scoped_release unlocked;
-    compiler_.invalidate();
+    unlocked([&] { compiler_.invalidate(); });
   }
 
  private:

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Runs every sample of PyTorch's operator and module databases, compiled by Foregrad against eager.
 
-    run.py [--dtype float32,…] [--op NAME,…] [--limit N] [--jobs N] [--json FILE] [--page FILE] [--set operators|modules]
+    run.py [--dtype float32,…] [--op NAME,…] [--variant …] [--set operators|modules] [--limit N] [--jobs N]
+           [--json FILE] [--page FILE]
+
+An unrestricted run writes docs/conformance.md.
 
 Compared are values (with the database's tolerances), dtypes, strides, flags, aliasing, versions, what was written, and
 gradients. Exit code 1 if something differs or crashes.
@@ -46,7 +49,11 @@ def _options():
     parser.add_argument("--seconds", type=float, default=120, help="that one sample may take")
     parser.add_argument("--json", type=pathlib.Path, default=None, help="where failing samples go")
     parser.add_argument("--page", type=pathlib.Path, default=None, help="where the summary goes")
-    return parser.parse_args()
+    options = parser.parse_args()
+    restricted = ("dtype", "op", "variant", "set", "limit")
+    if options.page is None and all(getattr(options, name) == parser.get_default(name) for name in restricted):
+        options.page = pathlib.Path(__file__).parents[2] / "docs" / "conformance.md"
+    return options
 
 
 def _tasks(options):
