@@ -9,6 +9,7 @@
 #   scripts/setup.sh             packages and libtorch
 #   scripts/setup.sh packages    packages only
 #   scripts/setup.sh libtorch    libtorch only
+#   scripts/setup.sh python      a Python with torch and what tests the Python package; prints its path last
 
 set -euo pipefail
 
@@ -38,6 +39,7 @@ is_installed() {
   [[ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]
 }
 
+# missing_packages LIST
 missing_packages() {
   local package probe
   while read -r package probe; do
@@ -48,12 +50,13 @@ missing_packages() {
       command -v "$probe" >/dev/null && continue
     fi
     is_installed "$package" || printf '%s\n' "$package"
-  done <"$scripts/apt-packages.txt"
+  done <"$scripts/$1"
 }
 
+# install_packages LIST
 install_packages() {
   local missing
-  mapfile -t missing < <(missing_packages)
+  mapfile -t missing < <(missing_packages "$1")
   if ((${#missing[@]} == 0)); then
     return
   fi
@@ -175,9 +178,44 @@ install_libtorch() {
   say "libtorch $version: $target"
 }
 
+# --- Python -----------------------------------------------------------------------------------------
+
+# What torch's wheel needs to load are the CUDA libraries, 5 GB unpacked, and as much again while pip
+# has them in its hands.
+python_needed_mb=10000
+
+install_python() {
+  local pins="$scripts/python-packages.txt" target="$cache/python" stamp
+  stamp="$(python3 --version) $(sha256sum "$pins")"
+  if [[ "$(cat "$target/foregrad-stamp" 2>/dev/null)" == "$stamp" ]]; then
+    printf '%s\n' "$target/bin/python"
+    return
+  fi
+  mkdir -p "$cache"
+  exec 8>"$cache/python-lock"
+  flock 8
+  if [[ "$(cat "$target/foregrad-stamp" 2>/dev/null)" != "$stamp" ]]; then
+    local free
+    free="$(free_mb "$cache")"
+    ((free >= python_needed_mb)) || fail "not enough disk space for a Python with torch" "$cache" \
+      "$python_needed_mb MB" "$free MB free" \
+      "free some space, or set \`FOREGRAD_CACHE\` to a folder on another disk"
+    say "installing a Python with torch in $target (2.5 GB to fetch)" >&2
+    rm -rf "$target"
+    python3 -m venv "$target" >&2
+    TMPDIR="$cache" "$target/bin/pip" install --no-cache-dir --disable-pip-version-check --require-hashes \
+      --only-binary=:all: --requirement "$pins" >&2 || fail "Python packages could not be installed" \
+      "\`pip install\`, its last lines above" "Python 3.11 or 3.12, and the files of $pins" "$(python3 --version)" \
+      "check the network, the proxy and pip's settings (\`pip config list\`)"
+    printf '%s\n' "$stamp" >"$target/foregrad-stamp"
+  fi
+  printf '%s\n' "$target/bin/python"
+}
+
 case "${1:-all}" in
-  all) install_packages && install_libtorch ;;
-  packages) install_packages ;;
+  all) install_packages apt-packages.txt && install_libtorch ;;
+  packages) install_packages apt-packages.txt ;;
   libtorch) install_libtorch ;;
-  *) fail "unknown argument" "scripts/setup.sh" "\`packages\`, \`libtorch\` or none" "\`$1\`" "see the head of the script" ;;
+  python) install_packages apt-python-packages.txt >&2 && install_python ;;
+  *) fail "unknown argument" "scripts/setup.sh" "\`packages\`, \`libtorch\`, \`python\` or none" "\`$1\`" "see the head of the script" ;;
 esac

@@ -50,14 +50,25 @@ void refuse_untracked_view(const at::Tensor& tensor, const c10::OperatorHandle& 
                   operator_text(op), to_text(type_of(tensor))));
 }
 
+/// What is made of data that is in no tensor is new at each call: no captured tensor.
+void refuse_fresh_data(const c10::OperatorHandle& op) {
+  static const auto lift = c10::Dispatcher::singleton().findSchemaOrThrow("aten::lift_fresh", "");
+  if (op.operator_name() != lift.operator_name()) return;
+  throw Refusal(
+      "the function makes a tensor of data that is in no tensor: of a list, or an array. Expected "
+      "tensors made by operators. Make it outside of the function and declare it, or by `full`.");
+}
+
 }  // namespace
 
 /// The recording under construction.
 class Recorder {
  public:
-  Recorder(const RecordRequest& request, bool in_inference_mode, Tracer& tracer)
+  Recorder(const RecordRequest& request, bool in_inference_mode, Tracer& tracer,
+           const GeneratorWatch& generator)
       : request_(request),
         in_inference_mode_(in_inference_mode),
+        generator_(generator),
         inputs_(tracer, values_),
         custom_nodes_(recording_, tracer, values_, inputs_) {
     for (const at::Tensor& tensor : request.declared) inputs_.watch().watch_grad(tensor);
@@ -97,6 +108,7 @@ class Recorder {
 
   const RecordRequest& request_;
   const bool in_inference_mode_;  // is the call
+  const GeneratorWatch& generator_;
   Recording recording_;
   ValueTable values_{recording_};
   InputTable inputs_;
@@ -111,6 +123,7 @@ at::Tensor Recorder::lift_captured(const at::Tensor& tensor, const c10::Operator
   if (!tensor.defined() || is_wrapper(tensor)) return tensor;
   if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) return tensor;
   if (!inputs_.is_known(tensor)) {
+    refuse_fresh_data(op);
     refuse_unsupported_tensor(tensor, in_inference_mode_, fmt::format("`{}`", operator_text(op)));
     if (request_.on_capture) request_.on_capture(tensor, operator_text(op));
   }
@@ -228,6 +241,10 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   const size_t begin = stack.size() - op.schema().arguments().size();
   RecordedOp recorded{.op = op, .args = {}, .results = {}, .modes = current_modes(), .history = 0};
   refuse_inference_mode(recorded.modes, op);
+  if (is_random(op)) {  // what was seeded may be put back afterwards
+    const OutsideTracingScope outside;
+    generator_.refuse_changes();
+  }
   recorded.args.reserve(stack.size() - begin);
   std::vector<Written> written;
   for (size_t i = begin; i < stack.size(); ++i) {
@@ -439,7 +456,8 @@ RecordResult record(const RecordRequest& request) {
   known.insert(known.end(), request.captured.begin(), request.captured.end());
   Tracer tracer(Tracer::Keep::ShapesOnly);
   Tracer::Scope tracing(tracer);
-  Recorder recorder(request, outside.was_inside(), tracer);
+  const GeneratorWatch generator;
+  Recorder recorder(request, outside.was_inside(), tracer, generator);
   CurrentRecorder current(recorder);
   ModeGuard modes;
   recorder.inputs().place(gather_inputs(known), request.arrangement, argument_count);
@@ -447,7 +465,6 @@ RecordResult record(const RecordRequest& request) {
   for (const at::Tensor& argument : request.arguments)
     stand_ins.push_back(recorder.inputs().stand_in_of(argument));
   std::vector<at::Tensor> outputs;
-  const GeneratorWatch generator;
   {
     TracingScope scope(TracingScope::Level::Recording);
     outputs = request.run(stand_ins);

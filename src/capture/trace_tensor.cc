@@ -35,6 +35,7 @@ TraceTensorImpl::TraceTensorImpl(at::Tensor meta, ValueId value)
   set_sizes_and_strides(meta_.sizes(), meta_.strides(), meta_.storage_offset());
   if (meta_.is_conj()) _set_conj(true);
   if (meta_.is_neg()) _set_neg(true);
+  storage_.unsafeGetStorageImpl()->set_throw_on_mutable_data_ptr();
 }
 
 c10::intrusive_ptr<c10::TensorImpl> TraceTensorImpl::shallow_copy_and_detach(

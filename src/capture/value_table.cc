@@ -26,6 +26,8 @@ ValueId ValueTable::number(const at::Tensor& tensor) {
   found->second = value;
   tensors_.push_back(tensor);
   storages_.push_back(tensor.storage().unsafeGetStorageImpl());
+  // Some of what reads data asks for no more than a pointer.
+  if (is_wrapper(tensor)) tensor.storage().unsafeGetStorageImpl()->set_throw_on_mutable_data_ptr();
   requires_grad_.push_back(tensor.requires_grad());
   own_flags_.push_back(foregrad::has_own_flag(tensor));
   nodes_.push_back(node_of(tensor));

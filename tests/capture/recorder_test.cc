@@ -1,4 +1,5 @@
 #include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -56,6 +57,46 @@ TEST(Recorder, RefusesHooksSparseTensorsAndNestedTraces) {
       },
       x);
   EXPECT_FALSE(is_tracing());
+}
+
+TEST(Recorder, ASeedThatIsPutBackAfterADrawIsRefused) {
+  auto generator = at::detail::getDefaultCPUGenerator();
+  const auto before = generator.get_state();
+  const auto run = [&](const Tensors& in) -> Tensors {
+    at::manual_seed(3);
+    auto y = at::bernoulli(in[0]);
+    generator.set_state(before);
+    return {y};
+  };
+  EXPECT_THROW(record({.arguments = {at::ones({2})}, .run = run, .on_capture = {}}), Refusal);
+  EXPECT_TRUE(at::equal(generator.get_state(), before));
+}
+
+TEST(Recorder, DataThatIsNotThereIsNotReadByAnyPointer) {
+  const auto x = at::ones({2});
+  void* pointer = nullptr;
+  const auto of_argument = [&](const Tensors& in) { return pointer = in[0].data_ptr(), in; };
+  EXPECT_THROW(record({.arguments = {x}, .run = of_argument, .on_capture = {}}), c10::Error);
+  const auto of_result = [&](const Tensors& in) -> Tensors {
+    const auto y = in[0] * 2;
+    pointer = y.data_ptr();
+    return {y};
+  };
+  EXPECT_THROW(record({.arguments = {x}, .run = of_result, .on_capture = {}}), c10::Error);
+  // libtorch makes tensors of numbers below the front key.
+  const auto of_new = [&](const Tensors& in) -> Tensors {
+    const c10::impl::ExcludeDispatchKeyGuard below(
+        c10::DispatchKeySet({c10::DispatchKey::DeferredInit, c10::DispatchKey::Functionalize}));
+    pointer = at::empty({2}).data_ptr();
+    return in;
+  };
+  EXPECT_THROW(record({.arguments = {x}, .run = of_new, .on_capture = {}}), c10::Error);
+}
+
+TEST(Recorder, ATensorMadeOfDataIsNoCapturedOne) {
+  const auto data = at::ones({2});  // as if of an array
+  const auto run = [&](const Tensors& in) -> Tensors { return {in[0] + at::lift_fresh(data)}; };
+  EXPECT_THROW(record({.arguments = {at::ones({2})}, .run = run, .on_capture = {}}), Refusal);
 }
 
 TEST(Recorder, BackwardInsideIsRefusedAndLeavesTheGradsAlone) {

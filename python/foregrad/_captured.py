@@ -1,0 +1,67 @@
+"""What a function uses besides its arguments: modules and declared tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import torch
+
+
+class Captured:
+    """The declared modules and tensors of one function."""
+
+    def __init__(self, modules: Iterable[torch.nn.Module], tensors: Iterable[torch.Tensor]):
+        self._modules = tuple(modules)
+        self._tensors = tuple(tensors)
+
+    def tensors(self) -> list[torch.Tensor]:
+        """All parameters, then all buffers, then the declared tensors, each once."""
+        parameters = [p for module in self._modules for p in module.parameters()]
+        buffers = [b for module in self._modules for b in module.buffers()]
+        found = {id(tensor): tensor for tensor in (*parameters, *buffers, *self._tensors)}
+        return list(found.values())
+
+    def _parts(self) -> Iterable[tuple[torch.nn.Module, list[Any]]]:
+        for module in self._modules:
+            for part in module.modules():
+                yield part, [*part._parameters.values(), *part._buffers.values()]
+
+    def key(self) -> Hashable:
+        """Equal while the modules are made of the same submodules, in the same modes, with the same tensors; whoever
+        keeps it keeps `objects` too."""
+        return tuple((id(part), part.training, *map(id, tensors)) for part, tensors in self._parts())
+
+    def objects(self) -> list[Any]:
+        """What `key` names."""
+        return [(part, tensors) for part, tensors in self._parts()]
+
+    def guard(self) -> _Unchanged:
+        """A context that a trace runs in: what the function replaces in the modules is put back, and an error."""
+        return _Unchanged([part for part, _ in self._parts()])
+
+
+class _Unchanged:
+    def __init__(self, parts: list[torch.nn.Module]):
+        self._parts = parts
+
+    def __enter__(self) -> None:
+        self._before = [(part.training, dict(part._parameters), dict(part._buffers)) for part in self._parts]
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        changed = None
+        for part, (training, parameters, buffers) in zip(self._parts, self._before):
+            for mine, before in ((part._parameters, parameters), (part._buffers, buffers)):
+                if mine.keys() == before.keys() and all(mine[name] is before[name] for name in mine):
+                    continue
+                mine.clear()
+                mine.update(before)
+                changed = part
+            if part.training != training:
+                part.training = training
+                changed = part
+        if changed is not None and kind is None:
+            raise RuntimeError(
+                f"foregrad: the function changes which parameters, buffers or mode a module `{type(changed).__name__}` "
+                "has. Expected writes in place, and `train()` and `eval()` outside of it."
+            )
