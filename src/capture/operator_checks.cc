@@ -141,7 +141,10 @@ void give_version(const c10::OperatorHandle& op, const std::vector<Operand>& arg
     return;
   const at::Tensor& result = stack.back().toTensor();
   if (!result.defined()) return;
-  thread_local std::unordered_map<c10::OperatorHandle, uint32_t> versions;
+  // `torch::ones` calls `at::ones` where writes advance no version.
+  const bool is_below = c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::ADInplaceOrView);
+  thread_local std::unordered_map<c10::OperatorHandle, uint32_t> versions_by_level[2];
+  auto& versions = versions_by_level[is_below];
   auto known = versions.find(op);
   if (known == versions.end()) {
     const auto version = version_outside(op, args);

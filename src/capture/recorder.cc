@@ -246,9 +246,16 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
     generator_.refuse_changes();
   }
   recorded.args.reserve(stack.size() - begin);
+  for (size_t i = begin; i < stack.size(); ++i)
+    change_tensors(stack[i], [&](const at::Tensor& tensor) { return lift_captured(tensor, op); });
+  for (size_t i = begin; i < stack.size(); ++i) {
+    for_each_tensor(stack[i], [&](const at::Tensor& tensor) {
+      if (tensor.defined() && functional::isFunctionalTensor(tensor)) values_.adopt(tensor);
+    });
+  }
+  const auto outs = infer_outs(op, stack);
   std::vector<Written> written;
   for (size_t i = begin; i < stack.size(); ++i) {
-    change_tensors(stack[i], [&](const at::Tensor& tensor) { return lift_captured(tensor, op); });
     recorded.args.push_back(values_.take(stack[i], op));
     for_each_tensor(stack[i], [&](const at::Tensor& tensor) {
       if (!tensor.defined() || !functional::isFunctionalTensor(tensor)) return;
@@ -290,7 +297,6 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   }
   const bool writes = is_mutating(op);
   if (!written.empty() && !op.hasTag(at::Tag::inplace_view)) check_overlap(op, stack);
-  const auto outs = infer_outs(op, stack);
   const WrittenLayouts layouts(op, stack);
   follow_views(std::span(stack).subspan(begin));
   op.callBoxed(&stack);
@@ -322,6 +328,7 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
          .storage = false});
   }
   if (written.empty() && unwritten.empty()) give_version(op, recorded.args, stack);
+  if (gives_uninitialised(op)) memory_.give(stack[begin].toTensor(), recording_.ops.size());
   bool gives_tensors = false;
   for (size_t i = begin; i < stack.size(); ++i) {
     recorded.results.push_back(values_.give(stack[i]));
@@ -339,7 +346,6 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
                     operator_text(op)));
   }
   if (is_kept) recording_.ops.push_back(std::move(recorded));
-  if (gives_uninitialised(op)) memory_.give(stack[begin].toTensor(), recording_.ops.size() - 1);
 }
 
 void Recorder::check_outside_changes() {
@@ -391,6 +397,9 @@ OutputObservation Recorder::observe(at::Tensor output, size_t number) {
 }
 
 Recording Recorder::finish(const std::vector<at::Tensor>& outputs) {
+  for (const at::Tensor& output : outputs) {
+    if (output.defined() && functional::isFunctionalTensor(output)) values_.adopt(output);
+  }
   check_outside_changes();
   if (in_inference_mode_ && !recording_.nodes.empty()) {
     throw Refusal(

@@ -35,7 +35,7 @@ TraceTensorImpl::TraceTensorImpl(at::Tensor meta, ValueId value)
   set_sizes_and_strides(meta_.sizes(), meta_.strides(), meta_.storage_offset());
   if (meta_.is_conj()) _set_conj(true);
   if (meta_.is_neg()) _set_neg(true);
-  storage_.unsafeGetStorageImpl()->set_throw_on_mutable_data_ptr();
+  storage_.unsafeGetStorageImpl()->set_throw_on_mutable_data_ptr();  // as `forbid_data`
 }
 
 c10::intrusive_ptr<c10::TensorImpl> TraceTensorImpl::shallow_copy_and_detach(
@@ -67,6 +67,10 @@ bool is_wrapper(const at::Tensor& tensor) {
 at::functionalization::FunctionalStorageImpl& functional_storage(const c10::Storage& storage) {
   return *static_cast<at::functionalization::FunctionalStorageImpl*>(
       storage.unsafeGetStorageImpl());
+}
+
+void forbid_data(const at::Tensor& tensor) {
+  tensor.storage().unsafeGetStorageImpl()->set_throw_on_mutable_data_ptr();
 }
 
 TraceTensorImpl* traced_inside(const at::Tensor& wrapper) {

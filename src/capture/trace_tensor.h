@@ -42,6 +42,9 @@ bool is_wrapper(const at::Tensor& tensor);
 /// Returns the storage of functional wrappers as what it is.
 at::functionalization::FunctionalStorageImpl& functional_storage(const c10::Storage& storage);
 
+/// Makes it an error to ask the tensor for a pointer: some of what reads data does no more.
+void forbid_data(const at::Tensor& tensor);
+
 /// Returns the trace tensor's implementation inside a functional wrapper, null if there is none.
 /// Does not synchronise the wrapper.
 TraceTensorImpl* traced_inside(const at::Tensor& wrapper);

@@ -26,8 +26,7 @@ ValueId ValueTable::number(const at::Tensor& tensor) {
   found->second = value;
   tensors_.push_back(tensor);
   storages_.push_back(tensor.storage().unsafeGetStorageImpl());
-  // Some of what reads data asks for no more than a pointer.
-  if (is_wrapper(tensor)) tensor.storage().unsafeGetStorageImpl()->set_throw_on_mutable_data_ptr();
+  if (is_wrapper(tensor) && !tensor.storage().data()) forbid_data(tensor);
   requires_grad_.push_back(tensor.requires_grad());
   own_flags_.push_back(foregrad::has_own_flag(tensor));
   nodes_.push_back(node_of(tensor));
@@ -60,6 +59,22 @@ std::optional<ValueId> ValueTable::find_again(const at::Tensor& tensor) const {
   if (!traced) return std::nullopt;
   const auto found = by_traced_value_.find(traced->value().index);
   return found == by_traced_value_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void ValueTable::adopt(const at::Tensor& tensor) {
+  if (by_identity_.contains(tensor.unsafeGetTensorImpl())) return;
+  const auto value = find_again(tensor);
+  if (!value) return;
+  at::Tensor& known = tensors_[value->index];
+  if (known.use_count() > 1 || known.requires_grad() || known.is_view() || !tensor.is_leaf() ||
+      tensor.is_view())
+    return;
+  while (tensor._version() < known._version()) torch::autograd::impl::bump_version(tensor);
+  by_identity_.erase(known.unsafeGetTensorImpl());
+  by_identity_.emplace(tensor.unsafeGetTensorImpl(), *value);
+  by_counter_.erase(version_counter_identity(known));
+  by_counter_.emplace(version_counter_identity(tensor), *value);
+  known = tensor;
 }
 
 ValueTable::NodeKey ValueTable::node_of(const at::Tensor& tensor) {

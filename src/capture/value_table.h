@@ -29,6 +29,9 @@ class ValueTable {
   std::optional<ValueId> find(const at::Tensor& tensor) const;
   /// The same for a tensor that may be a new object for one that autograd saved.
   std::optional<ValueId> find_again(const at::Tensor& tensor) const;
+  /// Takes a tensor that nobody has seen for the value whose tensor nobody else holds any more:
+  /// `torch::ones` and its like give another object than the operator in it gave.
+  void adopt(const at::Tensor& tensor);
   /// Returns the first value that shares the tensor's version counter.
   ValueId counter_of(const at::Tensor& tensor) const;
 

@@ -33,12 +33,13 @@ bool is_marked(const at::Tensor& elements) {
 
 }  // namespace
 
-void WrittenMemory::hand(const at::Tensor& stand_in, void* data) {
-  stand_in.storage().unsafeGetStorageImpl()->set_data_ptr_noswap(at::DataPtr(data, at::kCPU));
+void WrittenMemory::hand(const c10::Storage& storage, void* data) {
+  storage.unsafeGetStorageImpl()->set_data_ptr_noswap(at::DataPtr(data, at::kCPU));
+  if (!data) storage.unsafeGetStorageImpl()->set_throw_on_mutable_data_ptr();  // as `forbid_data`
 }
 
 WrittenMemory::~WrittenMemory() {
-  for (const Given& given : given_) hand(given.stand_in, nullptr);
+  for (const Given& given : given_) hand(given.storage, nullptr);
 }
 
 void WrittenMemory::give(const at::Tensor& stand_in, size_t index) {
@@ -49,33 +50,37 @@ void WrittenMemory::give(const at::Tensor& stand_in, size_t index) {
   at::Tensor elements =
       at::empty(stand_in.sizes(), at::TensorOptions(stand_in.scalar_type()).device(at::kCPU));
   mark(elements);
-  hand(stand_in, elements.mutable_data_ptr());
-  given_.push_back({.stand_in = stand_in, .elements = std::move(elements), .op = index});
+  hand(stand_in.storage(), elements.mutable_data_ptr());
+  given_.push_back({.storage = stand_in.storage(), .elements = std::move(elements), .op = index});
+}
+
+void WrittenMemory::take_back(Given& given, std::vector<RecordedOp>& ops) {
+  if (given.as_taken.defined()) return;
+  const BelowTracingScope below;
+  given.as_taken = given.elements.clone();
+  hand(given.storage, nullptr);
+  if (is_marked(given.elements)) return;
+  ConstantCall constant = constant_call(given.elements);
+  ops[given.op].op = constant.op;
+  ops[given.op].args = {constant.args.begin(), constant.args.end()};
 }
 
 void WrittenMemory::take_back(const at::Tensor& stand_in, std::vector<RecordedOp>& ops) {
   for (Given& given : given_) {
-    if (given.as_taken.defined() || !stand_in.is_alias_of(given.stand_in)) continue;
-    const BelowTracingScope below;
-    given.as_taken = given.elements.clone();
-    hand(given.stand_in, nullptr);
-    if (is_marked(given.elements)) continue;
-    ConstantCall constant = constant_call(given.elements);
-    ops[given.op].op = constant.op;
-    ops[given.op].args = {constant.args.begin(), constant.args.end()};
+    if (given.storage.is_alias_of(stand_in.storage())) take_back(given, ops);
   }
 }
 
 void WrittenMemory::finish(std::vector<RecordedOp>& ops) {
-  for (const Given& given : given_) {
-    take_back(given.stand_in, ops);
+  for (Given& given : given_) {
+    take_back(given, ops);
     if (std::memcmp(given.elements.const_data_ptr(), given.as_taken.const_data_ptr(),
                     given.elements.nbytes()) == 0)
       continue;
     throw Refusal(fmt::format(
         "a tensor `{}` is filled by `data_ptr` or an accessor after an operator took it. Expected "
         "it to be filled before, or to be written by operators.",
-        to_text(type_of(given.stand_in))));
+        to_text(type_of(given.elements))));
   }
 }
 

@@ -31,12 +31,13 @@ class WrittenMemory {
 
  private:
   struct Given {
-    at::Tensor stand_in;
-    at::Tensor elements;  // contiguous
+    c10::Storage storage;  // of the stand-in
+    at::Tensor elements;   // contiguous
     size_t op = 0;
     at::Tensor as_taken{};  // a copy
   };
-  static void hand(const at::Tensor& stand_in, void* data);
+  static void hand(const c10::Storage& storage, void* data);
+  static void take_back(Given& given, std::vector<RecordedOp>& ops);
 
   std::vector<Given> given_;
 };

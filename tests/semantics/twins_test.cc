@@ -1,11 +1,11 @@
 // Programs that once differed from eager without an error. Each is right now: compiled, or run
 // eagerly.
+#include <ATen/autocast_mode.h>
+#include <torch/csrc/autograd/generated/variable_factories.h>
 #include <torch/nn/modules/dropout.h>
 
 #include "semantics/eager_twin.h"
 #include "support/values.h"
-
-#include <ATen/autocast_mode.h>
 
 namespace foregrad::testing {
 namespace {
@@ -436,6 +436,19 @@ TEST(Twins, ALeafThatTheFunctionMakesGetsWhatOtherResultsGiveIt) {
                   return {outputs[0].grad()};
                 }),
             0U);
+}
+
+// `torch::ones` gives another object than the operator in it gave.
+TEST(Twins, TensorsMadeByTheFactoriesOfTorch) {
+  expect_as_eager(
+      [](const Tensors& in) -> Tensors {
+        const at::Tensor ones = torch::ones({2});
+        const at::Tensor leaf = torch::full({2}, 3.0, torch::requires_grad());
+        const at::Tensor zeros = torch::zeros_like(in[0]);
+        zeros.add_(1);
+        return {ones, leaf, torch::arange(4), torch::empty({0}), zeros, leaf * in[0]};
+      },
+      start_of(Kind::Leaf, {2}));
 }
 
 }  // namespace
