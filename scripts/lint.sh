@@ -28,7 +28,7 @@ check_scripts() {
   for script in scripts/*.sh .ci/run tests/*/*.sh; do
     bash -n "$script" || return 1
   done
-  python3 - scripts/*.py tests/*/*.py <<'PYTHON'
+  python3 - scripts/*.py tests/*/*.py python/foregrad/*.py* <<'PYTHON'
 import ast, pathlib, sys
 for path in sys.argv[1:]:
     ast.parse(pathlib.Path(path).read_text(), path)

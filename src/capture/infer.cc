@@ -9,8 +9,10 @@
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
+#include <exception>
 #include <unordered_map>
 
+#include "capture/meta_kernel.h"
 #include "capture/outside_state.h"
 #include "capture/trace_tensor.h"
 #include "graph/call.h"
@@ -45,24 +47,18 @@ at::Tensor meta_of(const at::Tensor& real) {
 
 /// What inference asks of an operator each time it is called.
 struct InferenceFacts {
-  ShapeRule rule = nullptr;
-  bool has_meta_kernel = false;
-  bool has_effect = false;
+  ShapeRule rule;
+  MetaKernel meta_kernel;
+  bool has_effect = false;  // then only a kernel for meta tensors may run
   bool is_data_dependent = false;
   bool may_have_dynamic_shape =
       false;  // for some arguments only: `index` with masks, not with integers
 };
 
 InferenceFacts find_facts(const c10::OperatorHandle& op) {
-  using c10::DispatchKey;
-  const bool has_effect = has_declared_effect(op);
   return {.rule = find_shape_rule(op),
-          .has_meta_kernel =
-              op.hasKernelForDispatchKey(DispatchKey::Meta) ||
-              (!has_effect &&
-               (op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd) ||
-                op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional))),
-          .has_effect = has_effect,
+          .meta_kernel = MetaKernel(op),
+          .has_effect = has_declared_effect(op),
           .is_data_dependent = op.hasTag(at::Tag::data_dependent_output),
           .may_have_dynamic_shape = op.hasTag(at::Tag::dynamic_output_shape)};
 }
@@ -110,13 +106,14 @@ ShapeSource infer_results(const c10::OperatorHandle& op, torch::jit::Stack& stac
       for (auto& result : *results) stack.emplace_back(std::move(result));
       return ShapeSource::Rule;
     }
-  } else if (facts.has_meta_kernel) {
+  } else if (facts.meta_kernel.exists() &&
+             (!facts.has_effect || op.hasKernelForDispatchKey(c10::DispatchKey::Meta))) {
     const std::vector<c10::IValue> arguments(stack.begin() + static_cast<ptrdiff_t>(begin),
                                              stack.end());
     try {
-      op.callBoxed(&stack);
+      facts.meta_kernel.call(op, stack);
       return ShapeSource::MetaKernel;
-    } catch (const c10::Error&) {
+    } catch (const std::exception&) {
       // None, or one that is stricter than the real one, which has the last word.
       stack.resize(begin);
       stack.insert(stack.end(), arguments.begin(), arguments.end());

@@ -31,14 +31,15 @@ def one_line(error):
     return f"{type(error).__name__}: {text.splitlines()[0] if text else ''}"
 
 
-# Shapes, numbers and addresses differ from sample to sample.
+# Shapes, numbers and addresses differ from sample to sample; operators are named beside the reason.
 _TYPE = re.compile(r"\b(?:[a-z]+\d*|bool)\[[\d,]*\](?:\{[\d,]*\})?(?:@\d+)?")
+_OPERATOR = re.compile(r"`\w+::[\w.]+`")
 _NUMBERS = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])")
 
 
 def group_of(reason):
-    """The reason without what differs from sample to sample."""
-    text = _TYPE.sub("T", reason)
+    """The reason without what differs from sample to sample, or operator to operator."""
+    text = _OPERATOR.sub("`operator`", _TYPE.sub("T", reason))
     text = re.sub(r"0x[0-9a-f]+", "…", text)
     text = re.sub(r"\[[\d, ]*\]|\([\d, ]*\)", "…", text)
     return _NUMBERS.sub("N", text)[:220]
