@@ -272,8 +272,8 @@ std::string to_cpp(const Program& program, const std::string& comment) {
     text += fmt::format("// {}\n", rest.substr(0, end));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  return text + kSkeletonBegin + "\n" + kCustomFunctions + "\n" + to_cpp_fragment(program) +
-         kSkeletonEnd;
+  return text + kSkeletonBegin + "\n" + kCustomFunctions + "\n" + kHooks + "\n" +
+         to_cpp_fragment(program) + kSkeletonEnd;
 }
 
 }  // namespace foregrad::cli::fuzz

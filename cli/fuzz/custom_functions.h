@@ -1,5 +1,5 @@
 // Custom autograd functions that random programs call. Their backwards are not the derivatives of
-// their forwards, so that no other can take their place.
+// their forwards, so that no other can take their place. And hooks that they register.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -70,6 +70,30 @@ struct Doubled : torch::autograd::Function<Doubled> {
     return {grads[0] * 5};
   }
 };
+)
+FOREGRAD_FUZZ_SOURCE(kHooks,
+template <class Hook>
+at::Tensor hooked(const at::Tensor& x, Hook hook) {
+  // The compiler refuses hooks on the caller's leaves. Gradients may come undefined.
+  if (x.requires_grad() && !x.is_leaf()) {
+    x.register_hook([hook](const at::Tensor& gradient) {
+      return gradient.defined() ? hook(gradient) : gradient;
+    });
+  }
+  return x;
+}
+inline at::Tensor doubling_hook(const at::Tensor& x) {
+  return hooked(x, [](const at::Tensor& gradient) { return gradient * 2; });
+}
+inline at::Tensor relu_hook(const at::Tensor& x) {
+  return hooked(x, [](const at::Tensor& gradient) { return gradient.relu(); });
+}
+inline at::Tensor silent_hook(const at::Tensor& x) {
+  return hooked(x, [](const at::Tensor&) { return at::Tensor(); });
+}
+inline at::Tensor reading_hook(const at::Tensor& x, const at::Tensor& y) {
+  return hooked(x, [y = y.detach()](const at::Tensor& gradient) { return gradient * y.sum(); });
+}
 )
 // clang-format on
 

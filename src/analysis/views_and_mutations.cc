@@ -8,6 +8,7 @@
 
 #include "analysis/arrangement.h"
 #include "analysis/find_effects.h"
+#include "analysis/visible_hooks.h"
 #include "graph/overlap.h"
 #include "graph/refusal.h"
 #include "ops/offsets.h"
@@ -59,7 +60,8 @@ InputInfo info_of(const Recording& recording, uint32_t index) {
           .storage_before = seen.storage_before,
           .storage_after = seen.storage_after,
           .resized_to = seen.resized_to,
-          .is_checked = is_checked(recording, seen.counter)};
+          .is_checked = is_checked(recording, seen.counter),
+          .retains_grad = seen.retains_grad};
 }
 
 /// Bases and memories are written where the inputs that lie in them are; as a whole where elements
@@ -158,11 +160,14 @@ ViewAndMutationMeta analyze_views_and_mutations(const Recording& recording) {
                             .is_leaf = seen.is_leaf,
                             .is_view = seen.is_view,
                             .version = seen.version,
-                            .storage = seen.storage});
+                            .storage = seen.storage,
+                            .retains_grad = seen.retains_grad,
+                            .is_hidden = recording.outputs[o].is_hidden});
   }
   meta.bases = std::move(effects.bases);
   meta.effects = std::move(effects.effects);
   meta.slot_count = effects.slot_count;
+  meta.hooks = find_visible_hooks(recording);
   return meta;
 }
 

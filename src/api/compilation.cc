@@ -6,13 +6,15 @@
 #include <bit>
 #include <chrono>
 #include <iterator>
+#include <set>
 #include <unordered_set>
 
 #include "analysis/arrangement.h"
-#include "analysis/history_stages.h"
 #include "analysis/liveness.h"
 #include "analysis/views_and_mutations.h"
+#include "analysis/visible_hooks.h"
 #include "api/backend.h"
+#include "api/call_trace.h"
 #include "api/derivatives.h"
 #include "capture/input_facts.h"
 #include "capture/outside_state.h"
@@ -145,10 +147,12 @@ std::vector<InputIndex> unsaved_primals(const Graph& joint, const SavedValues& s
 /// Compiles the backward of one node, for all of its tangents together.
 class NodeBuilder {
  public:
-  NodeBuilder(const Compilation& made, HistoryStage stage) {
+  NodeBuilder(const Compilation& made, HistoryStage stage, std::set<uint32_t> other_hooks) {
     node_ = {.recording = made.recording,
              .meta = made.meta,
-             .cuts = {.always = std::move(stage.cuts), .later = {}},
+             .cuts = {.always = std::move(stage.cuts),
+                      .later = {},
+                      .other_hooks = std::move(other_hooks)},
              .earlier = {},
              .tangents = std::move(stage.tangents),
              .types = {},
@@ -176,6 +180,7 @@ class NodeBuilder {
     return graph;
   }
 
+  const GradientCuts& cuts() const { return node_.cuts; }
   const SavedValues& saved() const { return node_.saved; }
   /// Whether gradients of gradients may need what is not saved.
   bool saves_less_than_eager() const {
@@ -244,29 +249,28 @@ void build(Compilation& made, Stages& stages) {
   const OutsideInferenceMode outside;
   std::vector<PassRecord> passes;
   const AutocastState autocast = made.backward_autocast.value_or(AutocastState());
-  JointTrace joint = trace_rounds(*made.recording, made.meta,
-                                  {{.of = made.meta.tangents(), .autocast = autocast}});
+  auto [joint, history_stages, hooks] = trace_call(*made.recording, made.meta, autocast);
   for (const auto& [op, count] : joint.last_resort_shapes) made.last_resort_shapes[op] += count;
   stages.end("joint");
   check_unread_operators(joint.graph, unread_nodes(joint.graph));
   rehearse_effects(made.meta, joint.graph);
-  const auto history_stages = find_history_stages(made.meta, joint.leads_to);
   const bool is_erroneous = joint.gradient_error != nullptr;
   std::vector<NodeBuilder> nodes;
   std::vector<Graph> joints;  // of the nodes; none: the one node's is that of the call
   if (history_stages.size() == 1 && history_stages.front().cuts.empty()) {
     // Which forward values the backwards of some tangents read is not known where that of all
     // together is an error.
-    nodes.emplace_back(made, history_stages.front());
+    nodes.emplace_back(made, history_stages.front(), std::set<uint32_t>());
     made.joint = nodes[0].choose_saved(
         std::move(joint), is_erroneous ? masked_joint_passes() : joint_passes(), passes);
   } else {
     made.joint = run_passes(masked_joint_passes(), std::move(joint.graph), passes);
-    for (const HistoryStage& stage : history_stages) {
-      nodes.emplace_back(made, stage);
+    for (size_t i = 0; i < history_stages.size(); ++i) {
+      const HistoryStage& stage = history_stages[i];
+      nodes.emplace_back(made, stage, hooks.others(i));
       JointTrace own =
           trace_rounds(*made.recording, made.meta, {{.of = stage.tangents, .autocast = autocast}},
-                       {.always = stage.cuts, .later = {}});
+                       nodes.back().cuts());
       joints.push_back(nodes.back().choose_saved(std::move(own), masked_joint_passes(), passes));
     }
   }
@@ -470,7 +474,7 @@ std::shared_ptr<Compilation> compile_call(const Leaves& leaves, BoundFunction& f
   }
   stages.end("record");
   made->first_recording = std::make_shared<const Recording>(std::move(recorded.recording));
-  made->recording = settle(made->first_recording, leaves);
+  made->recording = with_hidden_outputs(settle(made->first_recording, leaves));
   for (const RecordedInput& input : made->recording->inputs) {
     if (std::holds_alternative<Lifted>(input.role)) made->lifted.push_back(input.tensor);
   }

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "analysis/views_and_mutations.h"
+#include "analysis/visible_hooks.h"
 #include "api/compilation.h"
 #include "capture/replay.h"
 #include "graph/printer.h"
@@ -37,6 +38,7 @@ class Export {
     Recorded recorded = record_call(leaves, function, options, refuse_captured);
     recording_ = settle(std::make_shared<const Recording>(std::move(recorded.recording)), leaves);
     meta_ = analyze_views_and_mutations(*recording_);
+    refuse_visible_hooks();
     refuse_repeated(leaves);
   }
 
@@ -66,6 +68,15 @@ class Export {
         results.emplace_back(UserOutput{{i}});
     }
     return results;
+  }
+
+  void refuse_visible_hooks() const {
+    const bool is_seen = std::ranges::any_of(recording_->hooks, [&](const RecordedHook& hook) {
+      return touches_seen_tensors(*recording_, hook);
+    });
+    if (!is_seen && meta_.hooks.empty()) return;
+    refuse("a hook inside the function is on a tensor that its caller sees, or reads or writes one",
+           "Leave it out.");
   }
 
   void name_module() {

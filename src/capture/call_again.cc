@@ -42,7 +42,12 @@ uint64_t call_again(const RecordedOp& op, std::vector<at::Tensor>& values) {
 
 void call_in_backward(const RecordedOp& op, std::vector<at::Tensor>& values) {
   ModeState modes = op.modes;
-  modes.grad_mode = modes.grad_mode && c10::GradMode::is_enabled();
+  const ModeState now = current_modes();
+  modes.grad_mode = modes.grad_mode && now.grad_mode;
+  if (!modes.autocast_enabled) {
+    modes.autocast_enabled = now.autocast_enabled;
+    modes.autocast_dtype = now.autocast_dtype;
+  }
   call_under(modes, op, values);
 }
 

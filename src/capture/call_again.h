@@ -14,7 +14,8 @@ namespace foregrad {
 /// arguments, as `RecordedOp::history`.
 uint64_t call_again(const RecordedOp& op, std::vector<at::Tensor>& values);
 
-/// The same for an operator of a backward: it runs with grad mode only if the backward does.
+/// The same for an operator of a backward: it runs with grad mode only if the backward does, and
+/// casts as that does, unless it was recorded under an autocast of its own.
 void call_in_backward(const RecordedOp& op, std::vector<at::Tensor>& values);
 
 }  // namespace foregrad

@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "capture/backward_recorder.h"
 #include "capture/input_table.h"
-#include "capture/tracer.h"
 #include "capture/value_table.h"
 #include "graph/recording.h"
 
@@ -20,8 +20,9 @@ namespace foregrad {
 
 class CustomNodes {
  public:
-  CustomNodes(Recording& recording, Tracer& tracer, ValueTable& values, InputTable& inputs)
-      : recording_(recording), tracer_(tracer), values_(values), inputs_(inputs) {}
+  CustomNodes(Recording& recording, ValueTable& values, InputTable& inputs,
+              BackwardRecorder& backwards)
+      : recording_(recording), values_(values), inputs_(inputs), backwards_(backwards) {}
   CustomNodes(const CustomNodes&) = delete;
   CustomNodes& operator=(const CustomNodes&) = delete;
 
@@ -39,32 +40,16 @@ class CustomNodes {
     c10::intrusive_ptr<torch::autograd::Node> node;
     std::shared_ptr<RecordedNode> recorded;
     std::unordered_map<uint32_t, uint32_t> values{};  // by ValueId: which result it became
-    /// The results that tensors became: bit i says whether result i is one.
-    uint32_t results() const;
-  };
-  /// A backward whose values are those of the recording.
-  struct Run {
-    RecordedBackward backward;
-    std::vector<ValueId> tangents;
-    uint32_t first_own_value = 0;  // those before it were there before
   };
 
   NodeResult result_of(const at::Tensor& tensor, ValueId value);
   uint32_t number(const c10::intrusive_ptr<torch::autograd::Node>& node);
   std::optional<ValueId> value_behind(const torch::autograd::Edge& edge);
-  void record_backwards(const Found& found);
-  torch::autograd::variable_list make_tangents(const Found& found, uint32_t defined);
-  Run run(const Found& found, uint32_t defined_tangents);
-  std::vector<std::optional<ValueId>> take_gradients(const Found& found,
-                                                     torch::autograd::variable_list tangents);
-  void undo_writes(const Found& found, Run& run);
-  bool is_own(const Run& run, const at::Tensor& tensor) const;
-  void find_checked(const Found& found);
 
   Recording& recording_;
-  Tracer& tracer_;
   ValueTable& values_;
   InputTable& inputs_;
+  BackwardRecorder& backwards_;
   std::vector<Found> found_;
   std::unordered_map<const torch::autograd::Node*, uint32_t> numbers_;
 };

@@ -71,6 +71,7 @@ size_t InputTable::add(Input input) {
       traced_inside(input.stand_in)->meta().storage().set_nbytes(input.real.storage().nbytes());
     by_tensor_.emplace(input.real.unsafeGetTensorImpl(), index);
     watch_.watch_data(input.real);
+    watch_.watch_hooks(input.real);
     share_counter(input.real, input.stand_in);
     if (input.real.requires_grad()) {
       if (input.real.is_leaf() && !input.view_of) {
@@ -224,6 +225,18 @@ void InputTable::note_other_storage(ValueId value, const at::Tensor& tensor) {
   origins_.erase(origin);
 }
 
+std::vector<at::Tensor> InputTable::stand_ins() const {
+  std::vector<at::Tensor> stand_ins;
+  for (const Input& input : inputs_) stand_ins.push_back(input.stand_in);
+  return stand_ins;
+}
+
+std::optional<torch::autograd::Edge> InputTable::first_history(const at::Tensor& stand_in) const {
+  const auto found = std::ranges::find_if(
+      inputs_, [&](const Input& input) { return input.stand_in.is_same(stand_in); });
+  return found == inputs_.end() ? std::nullopt : std::optional(found->edge);
+}
+
 bool InputTable::is_whole_input(ValueId value) const {
   const at::Tensor& tensor = values_.tensors()[value.index];
   return std::ranges::any_of(inputs_, [&](const Input& input) {
@@ -267,7 +280,8 @@ InputObservation InputTable::observe(const Input& input) {
                         .version_advance = static_cast<uint32_t>(now._version()),
                         .counter = values_.counter_of(now),
                         .storage_before = storage_number(input.first_storage),
-                        .storage_after = storage_number(now.storage())};
+                        .storage_after = storage_number(now.storage()),
+                        .retains_grad = now.retains_grad()};
   if (is_real) seen.storage_bytes = static_cast<int64_t>(input.real.storage().nbytes());
   if (input.first_storage.nbytes() != input.storage_bytes)
     seen.resized_to = static_cast<int64_t>(input.first_storage.nbytes());

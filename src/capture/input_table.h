@@ -45,6 +45,11 @@ class InputTable {
                               : argument;
   }
 
+  std::vector<at::Tensor> stand_ins() const;
+  /// Returns the history that an input came with, empty for one that requires no grad; nothing if
+  /// the tensor is not the stand-in of one.
+  std::optional<torch::autograd::Edge> first_history(const at::Tensor& stand_in) const;
+
   /// Follows declared views from inputs on.
   void note_views(const RecordedOp& op);
   /// Notes which inputs' elements were written: the one whose memory the value lies in; if that is

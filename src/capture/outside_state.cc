@@ -6,6 +6,7 @@
 #include <ATen/ops/equal.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include <mutex>
 
@@ -16,6 +17,12 @@ namespace foregrad {
 namespace {
 
 namespace functional = at::functionalization::impl;
+
+/// Null if none was ever registered.
+torch::autograd::hooks_list* hooks_of(const at::Tensor& tensor) {
+  const auto* meta = torch::autograd::impl::get_autograd_meta(tensor);
+  return meta ? meta->cpp_hooks_list_.get() : nullptr;
+}
 
 at::Tensor generator_state() {
   at::Generator generator = at::detail::getDefaultCPUGenerator();
@@ -74,6 +81,7 @@ void GeneratorWatch::refuse_changes() const {
 TensorWatch::~TensorWatch() {
   restore_grads();
   restore_data();
+  restore_hooks();
 }
 
 void TensorWatch::watch_grad(const at::Tensor& tensor) {
@@ -85,6 +93,24 @@ void TensorWatch::watch_data(const at::Tensor& tensor) {
   const auto* impl = tensor.unsafeGetTensorImpl();
   data_.emplace_back(tensor, impl->shallow_copy_and_detach(impl->version_counter(),
                                                            /*allow_tensor_metadata_change=*/true));
+}
+
+void TensorWatch::watch_hooks(const at::Tensor& tensor) {
+  if (!tensor.defined() || !tensor.requires_grad()) return;
+  const auto* hooks = hooks_of(tensor);
+  hooks_.push_back({tensor, hooks ? hooks->size() : 0});
+}
+
+/// Takes out the hooks that were registered on the caller's tensors; says whether there were any.
+bool TensorWatch::restore_hooks() {
+  bool restored = false;
+  for (const auto& [tensor, count] : hooks_) {
+    auto* hooks = hooks_of(tensor);
+    if (!hooks || hooks->size() <= count) continue;
+    hooks->resize(count);
+    restored = true;
+  }
+  return restored;
 }
 
 /// Takes gradients that `backward()` left in the caller's tensors out of them, and puts back those
@@ -120,6 +146,11 @@ bool TensorWatch::restore_data() {
 }
 
 void TensorWatch::refuse_changes() {
+  if (restore_hooks()) {
+    throw Refusal(
+        "the function registers a hook on a captured tensor, which stays on it after the call and "
+        "another one joins it at each call. Register it outside of the function.");
+  }
   if (restore_data()) {
     throw Refusal(
         "the function gives a captured tensor other data (`set_data`), which is not supported yet. "

@@ -123,16 +123,23 @@ class TensorWatch {
 
   void watch_grad(const at::Tensor& tensor);
   void watch_data(const at::Tensor& tensor);
+  void watch_hooks(const at::Tensor& tensor);
   /// Puts back what was changed, and refuses if anything was.
   void refuse_changes();
 
  private:
   bool restore_grads();
   bool restore_data();
+  bool restore_hooks();
 
+  struct HookCount {
+    at::Tensor tensor;
+    size_t count = 0;
+  };
   std::vector<std::pair<at::Tensor, at::Tensor>> grads_;  // leaves, and what their `grad()` was
   std::vector<std::pair<at::Tensor, c10::intrusive_ptr<c10::TensorImpl>>>
       data_;  // and what they were: storage, sizes, keys
+  std::vector<HookCount> hooks_;
 };
 
 }  // namespace foregrad

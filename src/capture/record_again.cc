@@ -19,6 +19,7 @@ std::vector<at::Tensor> distinct_tensors(const std::vector<at::Tensor>& tensors)
 
 RecordResult record_again(const Recording& recording, RecordRequest request) {
   const std::vector<at::Tensor> arguments = distinct_tensors(request.arguments);
+  ReplayedNodes nodes(recording);  // hooks are called after the run
   request.run = [&](const std::vector<at::Tensor>& stand_ins) {
     std::vector<at::Tensor> values(recording.value_count);
     for (size_t i = 0; i < recording.inputs.size(); ++i) {
@@ -38,7 +39,6 @@ RecordResult record_again(const Recording& recording, RecordRequest request) {
       values[recording.inputs[input.view_of->index].value.index] =
           base_of(values[input.value.index]);
     }
-    ReplayedNodes nodes(recording);
     for (const RecordedOp& op : recording.ops) nodes.run(op, values);
     std::vector<at::Tensor> outputs;
     for (const RecordedOutput& output : recording.outputs)

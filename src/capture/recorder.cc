@@ -9,7 +9,9 @@
 #include <unordered_set>
 #include <utility>
 
+#include "capture/backward_recorder.h"
 #include "capture/custom_nodes.h"
+#include "capture/hooks.h"
 #include "capture/input_facts.h"
 #include "capture/input_table.h"
 #include "capture/keys.h"
@@ -70,8 +72,13 @@ class Recorder {
         in_inference_mode_(in_inference_mode),
         generator_(generator),
         inputs_(tracer, values_),
-        custom_nodes_(recording_, tracer, values_, inputs_) {
-    for (const at::Tensor& tensor : request.declared) inputs_.watch().watch_grad(tensor);
+        backwards_(recording_, tracer, values_, inputs_),
+        custom_nodes_(recording_, values_, inputs_, backwards_),
+        hooks_(recording_, values_, inputs_, backwards_) {
+    for (const at::Tensor& tensor : request.declared) {
+      inputs_.watch().watch_grad(tensor);
+      inputs_.watch().watch_hooks(tensor);
+    }
   }
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
@@ -104,7 +111,8 @@ class Recorder {
   void note_custom_results();
   static void refuse_inference_mode(const ModeState& modes, const c10::OperatorHandle& op);
   void check_outside_changes();
-  OutputObservation observe(at::Tensor output, size_t number);
+  OutputObservation observe(at::Tensor output, const std::string& what);
+  void refuse_retained_gradients(std::vector<at::Tensor> seen);
 
   const RecordRequest& request_;
   const bool in_inference_mode_;  // is the call
@@ -112,8 +120,10 @@ class Recorder {
   Recording recording_;
   ValueTable values_{recording_};
   InputTable inputs_;
+  BackwardRecorder backwards_;
   CustomNodes custom_nodes_;
   WrittenMemory memory_;
+  Hooks hooks_;
   std::vector<ValueId> untracked_;  // results of the operators without grad mode just before
 };
 
@@ -137,6 +147,7 @@ void Recorder::note_flag(const at::Tensor& tensor) {
   const at::Tensor root = tensor.is_view() ? base_of(tensor) : tensor;
   custom_nodes_.note(tensor);
   if (tensor.is_view()) custom_nodes_.note(root);
+  hooks_.note(tensor);
   const auto known = values_.find(root);
   if (!known || !root.is_leaf() || values_.requires_grad(*known) == root.requires_grad()) return;
   set_flag(*known, root.requires_grad());
@@ -268,6 +279,7 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
     for_each_tensor(stack[i], [&](const at::Tensor& tensor) {
       if (!tensor.defined() || !functional::isFunctionalTensor(tensor)) return;
       const at::Tensor root = tensor.is_view() ? base_of(tensor) : tensor;
+      hooks_.note_all(tensor.storage().unsafeGetStorageImpl());
       written.push_back(
           {.tensor = tensor,
            .root = root,
@@ -362,29 +374,20 @@ void Recorder::check_outside_changes() {
                       "supported. Expected writes in place, or `set_`.",
                       to_text(type_of(tensor))));
     }
-    const auto* meta = torch::autograd::impl::get_autograd_meta(tensor);
-    if (meta && (!meta->hooks_.empty() || meta->retains_grad_)) {
-      throw Refusal(
-          fmt::format("a hook or `retain_grad` on a tensor `{}` inside the function is not "
-                      "supported. Expected hooks on the function's "
-                      "inputs and outputs.",
-                      to_text(type_of(tensor))));
-    }
   }
 }
 
-OutputObservation Recorder::observe(at::Tensor output, size_t number) {
+OutputObservation Recorder::observe(at::Tensor output, const std::string& what) {
   if (!output.defined()) return {};
   // The function may return a tensor that it only captured.
   if (!functional::isFunctionalTensor(output)) {
-    refuse_unsupported_tensor(output, in_inference_mode_, fmt::format("output {}", number));
+    refuse_unsupported_tensor(output, in_inference_mode_, what);
     output = inputs_.capture(output);
   }
   functional::sync(output);
   const auto value = values_.find(output);
   if (!value) {
-    throw Refusal(
-        fmt::format("output {}: it was made in a way that tracing does not see.", number));
+    throw Refusal(fmt::format("{}: it was made in a way that tracing does not see.", what));
   }
   return {.defined = true,
           .type = type_of(output),
@@ -393,7 +396,22 @@ OutputObservation Recorder::observe(at::Tensor output, size_t number) {
           .is_view = output.is_view(),
           .storage = inputs_.storage_number(output.storage()),
           .value = value,
-          .version = static_cast<uint32_t>(output._version())};
+          .version = static_cast<uint32_t>(output._version()),
+          .retains_grad = output.retains_grad()};
+}
+
+/// What a tensor of the trace retains is not the caller's.
+void Recorder::refuse_retained_gradients(std::vector<at::Tensor> seen) {
+  const std::vector<at::Tensor> inputs = inputs_.stand_ins();
+  seen.insert(seen.end(), inputs.begin(), inputs.end());
+  for (const at::Tensor& tensor : seen) {
+    const auto* meta = torch::autograd::impl::get_autograd_meta(tensor);
+    if (!meta || !meta->retains_grad_ || !meta->grad_.defined()) continue;
+    throw Refusal(
+        fmt::format("the function takes gradients while a tensor `{}` that its caller sees retains "
+                    "its own. Expected `retain_grad()` after that.",
+                    to_text(type_of(tensor))));
+  }
 }
 
 Recording Recorder::finish(const std::vector<at::Tensor>& outputs) {
@@ -401,6 +419,7 @@ Recording Recorder::finish(const std::vector<at::Tensor>& outputs) {
     if (output.defined() && functional::isFunctionalTensor(output)) values_.adopt(output);
   }
   check_outside_changes();
+  refuse_retained_gradients(outputs);
   if (in_inference_mode_ && !recording_.nodes.empty()) {
     throw Refusal(
         "a custom `autograd::Function` is called with grad mode, which the function switches on in "
@@ -409,9 +428,15 @@ Recording Recorder::finish(const std::vector<at::Tensor>& outputs) {
   {
     const TracingScope scope(TracingScope::Level::Recording);
     custom_nodes_.record_backwards();
+    hooks_.record(outputs);
   }
   for (size_t i = 0; i < outputs.size(); ++i)
-    recording_.outputs.push_back({observe(outputs[i], i)});
+    recording_.outputs.push_back({observe(outputs[i], fmt::format("output {}", i))});
+  for (const ValueId value : hooks_.tensors()) {
+    const at::Tensor tensor = values_.tensors()[value.index];
+    if (inputs_.first_history(tensor)) continue;
+    recording_.hooked.try_emplace(value, observe(tensor, "a tensor that a hook is on or reads"));
+  }
   recording_.inputs = inputs_.finish();
   return std::move(recording_);
 }

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -18,6 +20,7 @@
 #include "capture/history_walk.h"
 #include "capture/keys.h"
 #include "capture/outside_state.h"
+#include "capture/reached_hooks.h"
 #include "capture/replayed_node.h"
 #include "capture/stand_in.h"
 #include "capture/trace_tensor.h"
@@ -87,9 +90,12 @@ class JointReplay {
     }
     find_edges();
     std::vector<History> histories = histories_of(rounds.front());
-    auto leads_to = rounds.size() == 1 && cuts_.always.empty()
-                        ? find_what_they_lead_to(histories)
-                        : std::vector<std::vector<Differentiable>>();
+    std::vector<std::vector<Differentiable>> leads_to;
+    std::vector<ReachedHook> reached_hooks;
+    if (rounds.size() == 1 && cuts_.always.empty()) {
+      leads_to = find_what_they_lead_to(histories);
+      if (!hooks_.empty()) reached_hooks = find_reached_hooks(histories);
+    }
     for (size_t k = 0; k + 1 < rounds.size(); ++k) {
       const at::AutoGradMode with_history(true);
       const auto gradients = take_earlier(rounds[k], histories);
@@ -101,11 +107,15 @@ class JointReplay {
     // It has views take their histories anew.
     if (rounds.size() == 1 && !first_round_.roots.empty() && !gradient_error_)
       find_read_by_backward(first_round_);
+    std::set<uint32_t> hooks_in_graph;
+    for (const auto& [node, hook] : hooks_) hooks_in_graph.insert(hook);
     return {.graph = std::move(tracer_.graph()),
             .last_resort_shapes = tracer_.last_resort_shapes(),
             .gradient_error = gradient_error_,
             .read_by_backward = std::move(read_by_backward_),
             .leads_to = std::move(leads_to),
+            .reached_hooks = std::move(reached_hooks),
+            .hooks = std::move(hooks_in_graph),
             .late_advances = std::move(late_advances_),
             .differentiable = std::move(differentiable_)};
   }
@@ -188,8 +198,10 @@ class JointReplay {
   }
 
   void replay(const RecordedOp& recorded) {
+    if (recorded.hook && is_elsewhere(*recorded.hook)) return;
     if (!recorded.is_call) {
       custom_nodes_.do_again(recorded, values_);
+      if (recorded.hook) note_hook(recorded);
       return;
     }
     keep_accumulators(recorded);
@@ -204,6 +216,17 @@ class JointReplay {
           values_[base->second.index] = base_of(values_[view.index]);
       });
     }
+  }
+
+  /// Whether the call registers the hook itself, or another node calls it.
+  bool is_elsewhere(uint32_t hook) const {
+    return cuts_.other_hooks.contains(hook) ||
+           std::ranges::find(meta_.hooks, hook, &VisibleHook::hook) != meta_.hooks.end();
+  }
+
+  void note_hook(const RecordedOp& recorded) {
+    const at::Tensor& tensor = values_[recording_.hooks[*recorded.hook].value.index];
+    if (const auto node = tensor.grad_fn()) hooks_.emplace(node.get(), *recorded.hook);
   }
 
   /// A history that changed without an operator call is not in the recording.
@@ -356,6 +379,17 @@ class JointReplay {
     return found;
   }
 
+  std::vector<ReachedHook> find_reached_hooks(const std::vector<History>& histories) const {
+    torch::autograd::edge_list seen;
+    for (const Differentiable& role : meta_.visible()) {
+      const auto edge = edge_seen(role);
+      if (edge && edge->is_valid()) seen.push_back(*edge);
+    }
+    torch::autograd::edge_list roots;
+    for (const History& history : histories) roots.push_back(history.edge);
+    return foregrad::find_reached_hooks(hooks_, roots, seen);
+  }
+
   /// What a custom function's backward reads of an input that it kept is what the input holds then:
   /// nobody can say how that came about.
   at::Tensor late_tensor(ValueId value) {
@@ -379,6 +413,11 @@ class JointReplay {
   /// Takes a round that a later one differentiates. Returns the gradients, by InputIndex.
   std::vector<at::Tensor> take_earlier(const GradientRound& round,
                                        const std::vector<History>& histories) {
+    if (!hooks_.empty()) {
+      throw Refusal(
+          "a hook inside the function is on a tensor that gets another history afterwards, by a "
+          "write. Expected it to be registered after the write, to differentiate gradients again.");
+    }
     Gradients gradients = all_wanted();
     torch::autograd::edge_list edges;  // of the tangents
     for (size_t i = 0; i < histories.size(); ++i) {
@@ -589,7 +628,8 @@ class JointReplay {
   std::map<uint32_t, at::Tensor> late_;  // by InputIndex
   std::vector<uint32_t> late_advances_;
   ReplayedNodes custom_nodes_;
-  std::vector<const JoinHistory*> joins_;  // in order
+  std::multimap<const torch::autograd::Node*, uint32_t> hooks_;  // of the recording, in the graph
+  std::vector<const JoinHistory*> joins_;                        // in order
   size_t next_join_ = 0;
   std::vector<std::pair<Differentiable, History>> joined_;
   Gradients first_round_;

@@ -3,9 +3,11 @@
 
 #include <exception>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "capture/reached_hooks.h"
 #include "graph/metadata.h"
 #include "graph/recording.h"
 
@@ -26,6 +28,7 @@ struct GradientRound {
 struct GradientCuts {
   std::vector<Differentiable> always{};
   std::vector<Differentiable> later{};  // after the first round, where it begins at them
+  std::set<uint32_t> other_hooks{};     // hooks of the recording that lie behind: they are left out
 };
 
 struct JointTrace {
@@ -41,6 +44,9 @@ struct JointTrace {
   /// Of one round without cuts: for each of its tensors the `meta.visible()` ones that its history
   /// leads to, but for those behind these.
   std::vector<std::vector<Differentiable>> leads_to{};
+  /// Of one round without cuts.
+  std::vector<ReachedHook> reached_hooks{};
+  std::set<uint32_t> hooks{};  // of the recording: those in the graph
   /// By how much backward advances the versions of what it writes: for each `LateWrite` and
   /// `TangentWrite`, in the order of the outputs.
   std::vector<uint32_t> late_advances{};

@@ -33,7 +33,8 @@ ReplayedNode::ReplayedNode(std::shared_ptr<const RecordedNode> recorded,
   for (size_t i = 0; i < recorded_->saved.size(); ++i) {
     const auto& saved = recorded_->saved[i];
     if (!values[saved.value.index].defined())
-      throw Refusal("the backward of a custom function reads a tensor that was made after it");
+      throw Refusal(
+          "the backward of a custom function, or a hook, reads a tensor that was made after it");
     if (!saved.result) save(i, values[saved.value.index]);
   }
 }
@@ -84,8 +85,8 @@ torch::autograd::variable_list ReplayedNode::apply(torch::autograd::variable_lis
   if (backward.error) std::rethrow_exception(backward.error);
   if (backward.writes && c10::GradMode::is_enabled()) {
     throw Refusal(
-        "the backward of a custom function writes a tensor that it did not make. Expected one that "
-        "doesn't, to differentiate its gradients again.");
+        "the backward of a custom function, or a hook, writes a tensor that it did not make. "
+        "Expected one that doesn't, to differentiate its gradients again.");
   }
   std::vector<at::Tensor> values;
   for (size_t i = 0; i < recorded_->saved.size(); ++i) values.push_back(unpack(i));
@@ -100,6 +101,15 @@ torch::autograd::variable_list ReplayedNode::apply(torch::autograd::variable_lis
   return gradients;
 }
 
+void ReplayedNode::release() {
+  checked_.clear();
+  unchecked_.clear();
+}
+
+ReplayedNodes::~ReplayedNodes() {
+  for (const auto& hook : hooks_) hook->release();
+}
+
 void ReplayedNodes::run(const RecordedOp& op, std::vector<at::Tensor>& values) {
   if (op.is_call) {
     call_again(op, values);
@@ -112,6 +122,10 @@ void ReplayedNodes::do_again(const RecordedOp& op, const std::vector<at::Tensor>
   const at::Tensor& tensor = values[std::get<ValueId>(op.results[0]).index];
   if (!tensor.defined())
     throw Refusal("a custom function changes a tensor that lies otherwise than it was given");
+  if (op.hook) {
+    add_hook(recording_.hooks[*op.hook], values);
+    return;
+  }
   for (uint32_t i = 0; i < op.writes[0].version_advance; ++i)
     torch::autograd::impl::bump_version(tensor);
   if (!op.attaches) return;
@@ -119,6 +133,14 @@ void ReplayedNodes::do_again(const RecordedOp& op, const std::vector<at::Tensor>
   if (!node)
     node = c10::make_intrusive<ReplayedNode>(recording_.nodes[op.attaches->node], values, late_);
   node->give(tensor, *op.attaches);
+}
+
+void ReplayedNodes::add_hook(const RecordedHook& hook, const std::vector<at::Tensor>& values) {
+  auto node = c10::make_intrusive<ReplayedNode>(hook.does, values, late_);
+  hooks_.push_back(node);
+  values[hook.value.index].register_hook([node](const at::Tensor& gradient) {
+    return node->apply(torch::autograd::variable_list{gradient}).front();
+  });
 }
 
 }  // namespace foregrad

@@ -1,4 +1,5 @@
-// The autograd node of a replay that stands for one that the function attached itself.
+// The autograd node of a replay that stands for one that the function attached itself, and hooks
+// that stand for those that it registered.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -29,6 +30,8 @@ class ReplayedNode final : public torch::autograd::Node {
 
   /// Makes the tensor the node's result.
   void give(const at::Tensor& tensor, const NodeResult& result);
+  /// Lets go of what it saved.
+  void release();
   torch::autograd::variable_list apply(torch::autograd::variable_list&& tangents) override;
   std::string name() const override { return "ForegradCustomFunction"; }
 
@@ -50,6 +53,8 @@ class ReplayedNodes {
       : recording_(recording), late_(std::move(late)), nodes_(recording.nodes.size()) {}
   ReplayedNodes(const ReplayedNodes&) = delete;
   ReplayedNodes& operator=(const ReplayedNodes&) = delete;
+  /// Hooks must not be called any more: they may hold what holds them.
+  ~ReplayedNodes();
 
   /// Calls the operator again, or does what the function did without one.
   void run(const RecordedOp& op, std::vector<at::Tensor>& values);
@@ -57,9 +62,12 @@ class ReplayedNodes {
   void do_again(const RecordedOp& op, const std::vector<at::Tensor>& values);
 
  private:
+  void add_hook(const RecordedHook& hook, const std::vector<at::Tensor>& values);
+
   const Recording& recording_;
   const LateTensors late_;
   std::vector<c10::intrusive_ptr<ReplayedNode>> nodes_;  // once a tensor is a result of it
+  std::vector<c10::intrusive_ptr<ReplayedNode>> hooks_;  // their nodes have no edges
 };
 
 }  // namespace foregrad

@@ -23,6 +23,7 @@ std::string flags_text(const InputInfo& info) {
       info.requires_grad_after ? "requires grad after" : "requires no grad after");
   if (info.view_of) flags.push_back(fmt::format("view of input {}", info.view_of->index));
   if (info.memory) flags.push_back(fmt::format("in the memory of input {}", info.memory->index));
+  add(info.retains_grad, "retains its gradient");
   if (info.version_advance != 0) flags.push_back(fmt::format("version +{}", info.version_advance));
   return flags.empty() ? "unchanged" : fmt::format("{}", fmt::join(flags, ", "));
 }
@@ -103,16 +104,24 @@ std::string to_text(const ViewAndMutationMeta& meta) {
   for (size_t o = 0; o < meta.outputs.size(); ++o) {
     const OutputInfo& info = meta.outputs[o];
     const bool is_defined = !std::holds_alternative<UndefinedOutput>(info.origin);
-    text +=
-        fmt::format("output {}: {}{}{}\n", o, is_defined ? to_text(info.type) + ", " : "",
-                    std::visit([](const auto& origin) { return origin_text(origin); }, info.origin),
-                    info.requires_grad ? ", requires grad" : "");
+    text += fmt::format(
+        "output {}: {}{}{}{}{}\n", o, is_defined ? to_text(info.type) + ", " : "",
+        std::visit([](const auto& origin) { return origin_text(origin); }, info.origin),
+        info.requires_grad ? ", requires grad" : "",
+        info.retains_grad ? ", retains its gradient" : "", info.is_hidden ? ", for hooks" : "");
   }
   for (size_t b = 0; b < meta.bases.size(); ++b) {
     text += fmt::format("base {}: %{}{}\n", b, meta.bases[b].slot.index,
                         meta.bases[b].is_computed ? ", computed" : "");
   }
   for (const Effect& effect : meta.effects) text += "then " + to_text(effect) + "\n";
+  for (const VisibleHook& hook : meta.hooks) {
+    const auto* output = std::get_if<OutputIndex>(&hook.tensor);
+    text += output ? fmt::format("hook {} on output {}\n", hook.hook, output->index)
+                   : fmt::format("hook {} on input {}{}\n", hook.hook,
+                                 std::get<InputIndex>(hook.tensor).index,
+                                 hook.is_first ? " as it comes" : "");
+  }
   return text;
 }
 

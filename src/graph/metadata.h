@@ -4,6 +4,7 @@
 // output is a member of its own entry, so that no two lists must agree on an order.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -45,6 +46,7 @@ struct InputInfo {
   /// Of a base or memory: the inputs whose elements were written. None, though data is mutated: any
   /// element may have been.
   std::vector<InputIndex> written_parts{};
+  bool retains_grad = false;  // the call has it retain its gradient
 
   /// The graph computes the elements that it has after the call.
   bool is_written_back() const { return data_mutated && !view_of && !memory; }
@@ -102,6 +104,8 @@ struct OutputInfo {
   bool is_view = false;
   uint32_t version = 0;  // when the function returns it
   uint32_t storage = 0;  // equal for tensors that share it
+  bool retains_grad = false;
+  bool is_hidden = false;  // for hooks: it is not given to the caller
 
   /// The compiled graph computes it (it is not the caller's own tensor or a view of it).
   bool is_computed() const { return std::holds_alternative<NewTensor>(origin); }
@@ -121,11 +125,25 @@ struct BaseInfo {
   bool operator==(const BaseInfo&) const = default;
 };
 
+/// A tensor that the call was given or gives.
+using CallTensor = std::variant<InputIndex, OutputIndex>;
+
+/// A hook on a tensor that the caller sees: the call registers it on that tensor.
+struct VisibleHook {
+  uint32_t hook = 0;  // of the recording
+  CallTensor tensor;
+  bool is_first = false;  // on the history that the tensor has before the effects
+  std::shared_ptr<const RecordedNode> does{};
+  std::vector<CallTensor> saved{};  // what it reads, entry by entry as recorded
+  bool operator==(const VisibleHook&) const = default;
+};
+
 struct ViewAndMutationMeta {
   std::vector<InputInfo> inputs;    // by InputIndex
   std::vector<OutputInfo> outputs;  // by OutputIndex
   std::vector<BaseInfo> bases;      // by BaseIndex
   std::vector<Effect> effects;      // in eager's order
+  std::vector<VisibleHook> hooks;   // in the order in which they are registered
   uint32_t slot_count = 0;          // of the effects
 
   /// The graph's outputs in order: updated inputs, then computed bases, then computed user outputs.

@@ -1,6 +1,7 @@
 #include "graph/recording.h"
 
 #include <c10/util/Exception.h>
+#include <fmt/format.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
@@ -13,8 +14,8 @@ namespace {
 
 bool ops_equal(const RecordedOp& left, const RecordedOp& right) {
   return left.op == right.op && left.modes == right.modes && left.is_call == right.is_call &&
-         left.attaches == right.attaches && operands_equal(left.args, right.args) &&
-         operands_equal(left.results, right.results);
+         left.attaches == right.attaches && left.hook == right.hook &&
+         operands_equal(left.args, right.args) && operands_equal(left.results, right.results);
 }
 
 using BackwardEntry = std::map<uint32_t, RecordedBackward>::value_type;
@@ -29,9 +30,7 @@ bool saved_equal(const RecordedNode::SavedTensor& left, const RecordedNode::Save
   return left.value == right.value && left.is_checked == right.is_checked;
 }
 
-bool nodes_equal(const Recording& left, const Recording& right, NodeResult place) {
-  const RecordedNode& own = *left.nodes[place.node];
-  const RecordedNode& other = *right.nodes[place.node];
+bool nodes_equal(const RecordedNode& own, const RecordedNode& other) {
   return own.inputs == other.inputs && std::ranges::equal(own.saved, other.saved, saved_equal) &&
          std::ranges::equal(own.backwards, other.backwards, backwards_equal);
 }
@@ -45,11 +44,13 @@ bool types_equal(TensorType left, const TensorType& right) {
 bool inputs_equal(const RecordedInput& left, const RecordedInput& right) {
   return left.value == right.value && left.role == right.role &&
          left.tensor.is_same(right.tensor) && types_equal(left.seen.before, right.seen.before) &&
-         left.seen.requires_grad_before == right.seen.requires_grad_before;
+         left.seen.requires_grad_before == right.seen.requires_grad_before &&
+         left.seen.retains_grad == right.seen.retains_grad;
 }
 
 bool outputs_equal(const RecordedOutput& left, const RecordedOutput& right) {
-  return left.seen.defined == right.seen.defined && left.seen.value == right.seen.value;
+  return left.seen.defined == right.seen.defined && left.seen.value == right.seen.value &&
+         left.seen.retains_grad == right.seen.retains_grad;
 }
 
 bool reads(const RecordedOp& op, ValueId value) {
@@ -97,7 +98,10 @@ std::optional<size_t> first_difference(const Recording& left, const Recording& r
   const size_t common = std::min(left.ops.size(), right.ops.size());
   size_t place = 0;
   const auto agree = [&](const RecordedOp& own, const RecordedOp& other) {
-    return ops_equal(own, other) && (!own.attaches || nodes_equal(left, right, *own.attaches));
+    if (!ops_equal(own, other)) return false;
+    if (own.attaches)
+      return nodes_equal(*left.nodes[own.attaches->node], *right.nodes[own.attaches->node]);
+    return !own.hook || nodes_equal(*left.hooks[*own.hook].does, *right.hooks[*own.hook].does);
   };
   while (place < common && agree(left.ops[place], right.ops[place])) ++place;
   const bool ops_differ = place < std::max(left.ops.size(), right.ops.size());
@@ -111,6 +115,7 @@ std::optional<size_t> first_difference(const Recording& left, const Recording& r
 }
 
 std::string to_text(const RecordedOp& op) {
+  if (op.hook) return fmt::format("a hook on %{}", std::get<ValueId>(op.results[0]).index);
   std::vector<at::Generator> generators;
   try {
     return call_to_text(op.op, op.args, generators);

@@ -66,10 +66,11 @@ struct RecordedOp {
   /// `fold_history`.
   uint64_t history = 0;
   std::vector<RecordedWrite> writes{};
-  /// If not, the function itself did something to the only result: it advanced its version, or made
-  /// it the result of an autograd node.
+  /// If not, the function itself did something to the only result: it advanced its version, made it
+  /// the result of an autograd node, or registered a hook on it.
   bool is_call = true;
   std::optional<NodeResult> attaches = std::nullopt;
+  std::optional<uint32_t> hook = std::nullopt;  // in `Recording::hooks`
 };
 
 /// Folds what autograd knows of one more tensor into `history`: exact for the last 32 tensors,
@@ -105,6 +106,17 @@ struct RecordedNode {
   std::map<uint32_t, RecordedBackward> backwards;
 };
 
+/// A hook that the function registered on a tensor.
+struct RecordedHook {
+  ValueId value;  // the tensor
+  /// The tensor is an input, and has the history that it came with.
+  bool is_on_first_history = false;
+  /// The tensor has the history that it still has after the run.
+  bool is_on_last_history = false;
+  /// One result, the tensor; one gradient, in place of the one that comes to it.
+  std::shared_ptr<const RecordedNode> does;
+};
+
 /// What was seen of an input after the run.
 struct InputObservation {
   TensorType before;
@@ -124,6 +136,7 @@ struct InputObservation {
   uint32_t storage_before = 0;  // equal for tensors that share storage, in the order of first sight
   uint32_t storage_after = 0;
   std::optional<int64_t> resized_to = std::nullopt;  // bytes of its first storage, if changed
+  bool retains_grad = false;                         // the function called `retain_grad`
 };
 
 /// What was seen of an output after the run.
@@ -136,6 +149,7 @@ struct OutputObservation {
   uint32_t storage = 0;          // as `InputObservation::storage_after`
   std::optional<ValueId> value;  // in the recording
   uint32_t version = 0;
+  bool retains_grad = false;  // the function called `retain_grad`
 };
 
 struct RecordedInput {
@@ -152,6 +166,7 @@ struct RecordedInput {
 
 struct RecordedOutput {
   OutputObservation seen;
+  bool is_hidden = false;  // it is for hooks, and not the caller's
 };
 
 struct Recording {
@@ -161,6 +176,9 @@ struct Recording {
   std::vector<RecordedInput> inputs;
   std::vector<RecordedOp> ops;
   std::vector<std::shared_ptr<const RecordedNode>> nodes{};
+  std::vector<RecordedHook> hooks{};  // those that a backward may come to
+  /// The tensors that hooks are on or read, but for inputs.
+  std::map<ValueId, OutputObservation> hooked{};
   std::vector<RecordedOutput> outputs;
   at::ScalarType default_dtype = at::kFloat;
   std::shared_ptr<const Decompositions> decompositions{};  // that replays apply

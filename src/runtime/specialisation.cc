@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "runtime/call_hooks.h"
 #include "runtime/epilogue.h"
 
 namespace foregrad {
@@ -132,6 +133,8 @@ std::vector<at::Tensor> Specialisation::run(std::span<const at::Tensor* const> a
     at::Tensor& result = results[saved.result.position];
     if (saved.is_moved) result = result.detach();
   }
+  CallHooks hooks(meta);
+  hooks.register_first(slots);
   bring_about(meta, slots, [&](const Differentiable& role, const at::Tensor& tensor) {
     return nodes.history_of(role, tensor);
   });
@@ -142,6 +145,8 @@ std::vector<at::Tensor> Specialisation::run(std::span<const at::Tensor* const> a
   }
   take_aliases(meta, slots, outputs);
   resizes.shrink();
+  hooks.finish(slots, outputs);
+  while (!outputs.empty() && meta.outputs[outputs.size() - 1].is_hidden) outputs.pop_back();
   return outputs;
 }
 

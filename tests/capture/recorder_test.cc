@@ -36,16 +36,15 @@ TEST(Recorder, TellsOfEachCapturedTensorOnce) {
   EXPECT_EQ(first_uses, std::vector<std::string>{"aten::mul.Tensor"});
 }
 
-TEST(Recorder, RefusesHooksSparseTensorsAndNestedTraces) {
+TEST(Recorder, RefusesHooksOnLeavesSparseTensorsAndNestedTraces) {
   const auto x = at::ones({2}).requires_grad_();
   auto refuse = [&](const std::function<Tensors(const Tensors&)>& run, const at::Tensor& argument) {
     EXPECT_THROW(record({.arguments = {argument}, .run = run, .on_capture = {}}), Refusal);
   };
   refuse(
       [](const Tensors& in) -> Tensors {
-        auto y = in[0] * 2;
-        y.register_hook([](const at::Tensor& grad) { return grad * 2; });
-        return {y};
+        in[0].register_hook([](const at::Tensor& grad) { return grad * 2; });
+        return {in[0] * 2};
       },
       x);
   refuse([](const Tensors& in) { return in; }, at::eye(2).to_sparse());
