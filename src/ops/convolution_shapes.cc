@@ -14,7 +14,7 @@ int64_t convolved_size(int64_t size, int64_t kernel, int64_t stride, int64_t pad
 
 }  // namespace
 
-std::optional<std::vector<at::Tensor>> convolution_shapes(c10::ArrayRef<c10::IValue> args) {
+Results convolution_shapes(Arguments args) {
   const at::Tensor& input = args[0].toTensor();
   const at::Tensor& weight = args[1].toTensor();
   const auto stride = args[3].toIntVector();
@@ -49,8 +49,7 @@ std::optional<std::vector<at::Tensor>> convolution_shapes(c10::ArrayRef<c10::IVa
   return std::vector<at::Tensor>{at::empty(sizes, input.options())};
 }
 
-std::optional<std::vector<at::Tensor>> convolution_backward_shapes(
-    c10::ArrayRef<c10::IValue> args) {
+Results convolution_backward_shapes(Arguments args) {
   const at::Tensor& grad = args[0].toTensor();
   const at::Tensor& input = args[1].toTensor();
   const at::Tensor& weight = args[2].toTensor();
@@ -62,6 +61,8 @@ std::optional<std::vector<at::Tensor>> convolution_backward_shapes(
                         grad.scalar_type() == at::kFloat;
   if (!is_plain) return std::nullopt;
   const auto mask = args[10].toBoolList();
+  // Some kernels give the weight's gradient with the bias's, wanted or not.
+  if (mask[2] && !mask[1]) return std::nullopt;
   const auto given = [](bool wanted, c10::IntArrayRef sizes, const at::Tensor& like) {
     return wanted ? at::empty(sizes, like.options()) : at::Tensor();
   };
@@ -69,5 +70,16 @@ std::optional<std::vector<at::Tensor>> convolution_backward_shapes(
                                  given(mask[1], weight.sizes(), weight),
                                  given(mask[2], {weight.size(0)}, weight)};
 }
+
+namespace {
+
+constexpr ShapeRow kRows[] = {
+    {"aten::convolution", "", convolution_shapes},
+    {"aten::convolution_backward", "", convolution_backward_shapes},
+};
+
+}  // namespace
+
+std::span<const ShapeRow> convolution_rules() { return kRows; }
 
 }  // namespace foregrad
