@@ -171,6 +171,7 @@ constexpr ShapeRow kRows[] = {
     {"aten::hardtanh", "", hardtanh},
     {"aten::hardtanh_backward", "", hardtanh_backward},
     {"aten::isinf", "", isinf},
+    {"aten::isin", "Scalar_Tensor", leave_to_real_kernel},
     {"aten::isnan", "", iterated<Promoted, Truth, 0>},
     {"aten::logical_and", "", iterated<Promoted, Truth, 0, 1>},
     {"aten::logical_not", "", iterated<Promoted, Truth, 0>},

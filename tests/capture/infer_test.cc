@@ -29,6 +29,16 @@ TEST(Infer, TakesTheRuleThenTheMetaKernelThenTheRealKernel) {
   EXPECT_TRUE(real[0].toTensor().is_meta());
 }
 
+TEST(Infer, TrustsNoMetaKernelWhereTheCpuCastsFirst) {
+  const auto expanded = at::ones({1, 3}, at::kLong).expand({2, 3});
+  const auto x = at::ones({3, 2}).t();
+  torch::jit::Stack stack{make_meta(type_of(expanded)), make_meta(type_of(x)), 1};
+  EXPECT_EQ(infer("aten::add", "Tensor", stack), ShapeSource::RealKernel);
+  EXPECT_EQ(stack[0].toTensor().strides(), (expanded + x).strides());
+  EXPECT_NE(at::add(make_meta(type_of(expanded)), make_meta(type_of(x))).strides(),
+            (expanded + x).strides());
+}
+
 TEST(Infer, RefusesWhatDependsOnData) {
   torch::jit::Stack item{meta({})};
   EXPECT_THROW(infer("aten::_local_scalar_dense", "", item), Refusal);
