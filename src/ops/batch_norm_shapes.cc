@@ -72,7 +72,20 @@ Results batch_norm_backward_shapes(Arguments args) {
 
 namespace {
 
+Results without_statistics(Arguments args) {
+  const std::vector<c10::IValue> all{args[0], args[1], args[2], {}, {}, args[3], args[4], args[5]};
+  return batch_norm_shapes(all);
+}
+
+Results without_training(Arguments args) {
+  const std::vector<c10::IValue> all{args[0], args[1], args[2], args[3],
+                                     args[4], false,   args[5], args[6]};
+  return batch_norm_shapes(all);
+}
+
 constexpr ShapeRow kRows[] = {
+    {"aten::_native_batch_norm_legit", "no_stats", without_statistics},
+    {"aten::_native_batch_norm_legit_no_training", "", without_training},
     {"aten::native_batch_norm", "", batch_norm_shapes},
     {"aten::_native_batch_norm_legit_functional", "", batch_norm_functional_shapes},
     {"aten::native_batch_norm_backward", "", batch_norm_backward_shapes},

@@ -152,6 +152,29 @@ Results where(Arguments args) {
       iterated_result({laid_as_condition, cast(self), cast(other)}, dtype)};
 }
 
+/// Made of two real parts, or of a length and an angle.
+Results complex_of(Arguments args) {
+  const at::Tensor& first = args[0].toTensor();
+  const at::ScalarType dtype = first.scalar_type();
+  const bool is_covered =
+      (dtype == at::kFloat || dtype == at::kDouble) && args[1].toTensor().scalar_type() == dtype;
+  if (!is_covered) return std::nullopt;
+  return results(iterated_result({first, args[1].toTensor()}, dtype, at::toComplexType(dtype)));
+}
+
+/// The gradient of what halves one dimension.
+Results glu_backward(Arguments args) {
+  const at::Tensor& grad = args[0].toTensor();
+  const at::Tensor& self = args[1].toTensor();
+  const auto dim = wrapped_dim(args[2].toInt(), self.dim());
+  const bool is_covered =
+      dim && self.dim() > 0 && have_one_floating_dtype({grad, self}) && self.numel() > 0 &&
+      self.size(*dim) % 2 == 0 &&
+      grad.sizes() == at::IntArrayRef(with_size(self.sizes(), *dim, self.size(*dim) / 2));
+  if (!is_covered) return std::nullopt;
+  return results(contiguous_result(self.sizes(), self));
+}
+
 using enum Takes;
 using enum Gives;
 
@@ -165,7 +188,9 @@ constexpr ShapeRow kRows[] = {
     {"aten::_prelu_kernel_backward", "", prelu_backward},
     {"aten::abs", "", iterated<RealNumbers, Common, 0>},
     {"aten::angle", "", iterated<Real, Floating, 0>},
+    {"aten::complex", "", complex_of},
     {"aten::floor_divide", "", iterated<RealNumbers, Common, 0, 1>},
+    {"aten::glu_backward", "", glu_backward},
     {"aten::hardswish", "", iterated<OneFloating, Common, 0>},
     {"aten::hardswish_backward", "", iterated<OneFloating, Common, 0, 1>},
     {"aten::hardtanh", "", hardtanh},
@@ -180,6 +205,7 @@ constexpr ShapeRow kRows[] = {
     {"aten::logit", "", iterated<Real, Floating, 0>},
     {"aten::mish_backward", "", iterated<OneFloating, Common, 0, 1>},
     {"aten::nan_to_num", "", like_self},
+    {"aten::polar", "", complex_of},
     {"aten::relu", "", relu},
     {"aten::remainder", "Scalar_Tensor", scalar_and_tensor<Real, Common>},
     {"aten::rsub", "Tensor", rsub},

@@ -108,7 +108,38 @@ Results group_norm_backward(Arguments args) {
                  wanted(mask[1], parameter), wanted(mask[2], at::empty_like(parameter)));
 }
 
+/// Weights `v`, rescaled to the lengths `g` along the first or the last dimension.
+bool is_weight_norm(const at::Tensor& v, const at::Tensor& g, int64_t dim) {
+  const bool is_outer = v.dim() > 0 && (dim == 0 || dim == v.dim() - 1);
+  if (!is_outer || v.numel() == 0 || v.scalar_type() != g.scalar_type()) return false;
+  std::vector<int64_t> lengths(v.sizes().size(), 1);
+  lengths[static_cast<size_t>(dim)] = v.size(dim);
+  return g.sizes() == at::IntArrayRef(lengths) &&
+         (v.scalar_type() == at::kFloat || v.scalar_type() == at::kDouble);
+}
+
+Results weight_norm(Arguments args) {
+  const at::Tensor& v = args[0].toTensor();
+  const at::Tensor& g = args[1].toTensor();
+  if (!is_weight_norm(v, g, args[2].toInt())) return std::nullopt;
+  return results(contiguous_result(v.sizes(), v), at::empty_like(g));
+}
+
+Results weight_norm_backward(Arguments args) {
+  const at::Tensor& grad = args[0].toTensor();
+  const at::Tensor& v = args[1].toTensor();
+  const at::Tensor& g = args[2].toTensor();
+  const at::Tensor& norms = args[3].toTensor();
+  const bool is_covered = is_weight_norm(v, g, args[4].toInt()) && grad.sizes() == v.sizes() &&
+                          norms.sizes() == g.sizes() && have_one_floating_dtype({grad, v, norms}) &&
+                          v.is_contiguous() && g.is_contiguous() && norms.is_contiguous();
+  if (!is_covered) return std::nullopt;
+  return results(contiguous_result(v.sizes(), v), contiguous_result(g.sizes(), g));
+}
+
 constexpr ShapeRow kRows[] = {
+    {"aten::_weight_norm_interface", "", weight_norm},
+    {"aten::_weight_norm_interface_backward", "", weight_norm_backward},
     {"aten::native_group_norm", "", group_norm},
     {"aten::native_group_norm_backward", "", group_norm_backward},
     {"aten::native_layer_norm", "", layer_norm},

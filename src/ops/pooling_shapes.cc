@@ -296,6 +296,8 @@ constexpr ShapeRow kRows[] = {
     {"aten::pixel_unshuffle", "", pixels_unshuffled},
     {"aten::reflection_pad2d", "", padded<2, true>},
     {"aten::reflection_pad2d_backward", "", padded_backward<2, true>},
+    {"aten::reflection_pad3d", "", padded<3, true>},
+    {"aten::reflection_pad3d_backward", "", padded_backward<3, true>},
     {"aten::replication_pad2d", "", padded<2, false>},
     {"aten::replication_pad2d_backward", "", padded_backward<2, false>},
     {"aten::replication_pad3d", "", padded<3, false>},

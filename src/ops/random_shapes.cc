@@ -71,6 +71,15 @@ Results dropout_backward(Arguments args) {
   return results(at::mul(at::mul(grad, mask), args[2].toDouble()));
 }
 
+template <size_t kDtype>
+Results permutation(Arguments args) {
+  const bool is_covered =
+      args[0].toInt() >= 0 && (args[kDtype].isNone() || args[kDtype].toScalarType() == at::kLong);
+  if (!is_covered) return std::nullopt;
+  return results(
+      at::empty({args[0].toInt()}, at::TensorOptions().dtype(at::kLong).device(at::kMeta)));
+}
+
 constexpr ShapeRow kRows[] = {
     {"aten::_sample_dirichlet", "", drawn},
     {"aten::_standard_gamma", "", drawn},
@@ -80,6 +89,8 @@ constexpr ShapeRow kRows[] = {
     {"aten::native_dropout", "", dropout},
     {"aten::native_dropout_backward", "", dropout_backward},
     {"aten::poisson", "", drawn},
+    {"aten::randperm", "", permutation<1>},
+    {"aten::randperm", "generator", permutation<2>},
 };
 
 }  // namespace

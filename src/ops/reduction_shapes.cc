@@ -2,7 +2,9 @@
 // dimensions that are out of range or named twice.
 #include "ops/reduction_shapes.h"
 
+#include <ATen/ops/_softmax.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/sum.h>
 
 #include "ops/result_types.h"
@@ -95,6 +97,17 @@ Results logsumexp(Arguments args) {
   return results(reduced(self, args[1], args[2].toBool(), self.scalar_type()));
 }
 
+/// A softmax that is zero where all is masked.
+Results safe_softmax(Arguments args) {
+  const at::Tensor& self = args[0].toTensor();
+  const auto dim = wrapped_dim(args[1].toInt(), self.dim());
+  const bool is_covered = dim && is_real_floating(self.scalar_type()) && args[2].isNone();
+  if (!is_covered) return std::nullopt;
+  const at::Tensor softmax = at::_softmax(self, *dim, false);
+  const at::Tensor masked = reduced(self, *dim, true, self.scalar_type());
+  return results(iterated_result({masked, at::empty_like(softmax), softmax}, self.scalar_type()));
+}
+
 /// Values of one dimension, and where they were found.
 Results found(const at::Tensor& self, int64_t dim, bool keepdim) {
   const auto place = wrapped_dim(dim, self.dim());
@@ -132,6 +145,8 @@ Results log_sum_scanned(Arguments args) {
 
 constexpr ShapeRow kRows[] = {
     {"aten::_logcumsumexp", "", log_sum_scanned},
+    {"aten::_safe_softmax", "", safe_softmax},
+    {"aten::count_nonzero", "", count_nonzero},
     {"aten::count_nonzero", "dim_IntList", count_nonzero},
     {"aten::cummax", "", scanned},
     {"aten::cummin", "", scanned},

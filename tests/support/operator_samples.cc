@@ -309,6 +309,38 @@ Draw batch_norm(bool is_backward, bool is_functional) {
   };
 }
 
+/// Without what training says, or without statistics.
+Draw batch_norm_but(std::vector<size_t> left_out) {
+  return [=](Sampler& s) -> Stack {
+    Stack all = batch_norm(false, false)(s);
+    if (left_out.size() == 1) all[5] = false;
+    for (size_t i : left_out) all.erase(all.begin() + static_cast<ptrdiff_t>(i));
+    return all;
+  };
+}
+
+Draw weight_norm(bool is_backward) {
+  return [=](Sampler& s) -> Stack {
+    const auto dtype = s.one_of({at::kFloat, at::kDouble});
+    const Ints sizes = s.sizes(1, 3);
+    const int64_t dim = s.one_in(2) ? 0 : static_cast<int64_t>(sizes.size()) - 1;
+    Ints lengths(sizes.size(), 1);
+    lengths[static_cast<size_t>(dim)] = sizes[static_cast<size_t>(dim)];
+    if (!is_backward) return {like(s, sizes, dtype), like(s, lengths, dtype), dim};
+    return {s.tensor(sizes, dtype), s.tensor(sizes, dtype).contiguous(),
+            s.tensor(lengths, dtype).contiguous(), s.tensor(lengths, dtype).contiguous(), dim};
+  };
+}
+
+Stack glu_backward(Sampler& s) {
+  const auto dtype = s.floating();
+  Ints sizes = s.sizes(1, 4);
+  const Ints halved = sizes;
+  const auto dim = s.between(0, static_cast<int64_t>(sizes.size()) - 1);
+  sizes[static_cast<size_t>(dim)] *= 2;
+  return {like(s, halved, dtype), s.tensor(sizes, dtype), dim};
+}
+
 Draw attention(bool is_backward) {
   return [=](Sampler& s) -> Stack {
     const auto dtype = s.floating();
@@ -624,10 +656,14 @@ const std::map<std::string, Draw>& entries() {
       {"aten::_cholesky_solve_helper", cholesky_solve},
       {"aten::_ctc_loss_backward", ctc_loss_backward},
       {"aten::_native_batch_norm_legit_functional", batch_norm(false, true)},
+      {"aten::_native_batch_norm_legit.no_stats", batch_norm_but({4, 3})},
+      {"aten::_native_batch_norm_legit_no_training", batch_norm_but({5})},
       {"aten::_pdist_backward", pair_distances(true)},
       {"aten::_pdist_forward", pair_distances(false)},
       {"aten::_scaled_dot_product_flash_attention_for_cpu", attention(false)},
       {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", attention(true)},
+      {"aten::_weight_norm_interface", weight_norm(false)},
+      {"aten::_weight_norm_interface_backward", weight_norm(true)},
       {"aten::addbmm", added_to(batched_product, true)},
       {"aten::addmm", added_to(matrix_product, false)},
       {"aten::addmv", added_to(matrix_vector, false)},
@@ -649,6 +685,7 @@ const std::map<std::string, Draw>& entries() {
       {"aten::dot", dot},
       {"aten::embedding", embedding},
       {"aten::embedding_dense_backward", embedding_dense_backward},
+      {"aten::glu_backward", glu_backward},
       {"aten::grid_sampler_2d", grid(2, false)},
       {"aten::grid_sampler_2d_backward", grid(2, true)},
       {"aten::grid_sampler_3d", grid(3, false)},
