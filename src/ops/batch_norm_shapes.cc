@@ -17,7 +17,7 @@ bool is_per_channel(const c10::IValue& value, const at::Tensor& input) {
 
 /// Batches [N, C, …] with tensors at these places that go with them: the dtype of statistics.
 std::optional<at::ScalarType> statistics_dtype(const at::Tensor& input, Arguments parameters) {
-  if (input.dim() < 2 || input.numel() == 0) return std::nullopt;
+  if (input.dim() < 2 || input.numel() == 0 || !has_clear_format(input)) return std::nullopt;
   for (const c10::IValue& parameter : parameters) {
     if (!is_per_channel(parameter, input)) return std::nullopt;
   }

@@ -2,6 +2,8 @@
 
 #include <ATen/ops/empty.h>
 
+#include "ops/result_types.h"
+
 namespace foregrad {
 
 namespace {
@@ -25,8 +27,8 @@ Results convolution_shapes(Arguments args) {
   const auto spatial = static_cast<size_t>(input.dim() - 2);
   const bool is_plain = !transposed && groups > 0 && (input.dim() == 4 || input.dim() == 5) &&
                         weight.dim() == input.dim() && input.scalar_type() == at::kFloat &&
-                        weight.scalar_type() == at::kFloat && input.is_contiguous() &&
-                        weight.is_contiguous() && input.size(0) > 0 && weight.size(0) > 0 &&
+                        weight.scalar_type() == at::kFloat && is_made_contiguous(input) &&
+                        is_made_contiguous(weight) && input.size(0) > 0 && weight.size(0) > 0 &&
                         weight.size(0) % groups == 0 && input.size(1) == weight.size(1) * groups &&
                         stride.size() == spatial && padding.size() == spatial &&
                         dilation.size() == spatial;
@@ -57,8 +59,8 @@ Results convolution_backward_shapes(Arguments args) {
   const std::vector<c10::IValue> forward{input,   weight,  c10::IValue(), args[4], args[5],
                                          args[6], args[7], args[8],       args[9]};
   const auto output = convolution_shapes(forward);
-  const bool is_plain = output && grad.sizes() == output->front().sizes() && grad.is_contiguous() &&
-                        grad.scalar_type() == at::kFloat;
+  const bool is_plain = output && grad.sizes() == output->front().sizes() &&
+                        is_made_contiguous(grad) && grad.scalar_type() == at::kFloat;
   if (!is_plain) return std::nullopt;
   const auto mask = args[10].toBoolList();
   // Some kernels give the weight's gradient with the bias's, wanted or not.

@@ -41,7 +41,9 @@ at::ScalarType common_dtype(std::initializer_list<at::Tensor> tensors) {
 bool is_taken(Takes takes, std::initializer_list<at::Tensor> tensors, at::ScalarType common) {
   switch (takes) {
     case Takes::OneFloating: return have_one_floating_dtype(tensors);
-    case Takes::Promoted: return true;
+    case Takes::Promoted:
+      return !at::isComplexType(common) || common == at::kComplexFloat ||
+             common == at::kComplexDouble;
     case Takes::Real: return !at::isComplexType(common);
     case Takes::RealNumbers: return common != at::kBool && !at::isComplexType(common);
     case Takes::Integers: return at::isIntegralType(common, false);

@@ -4,6 +4,7 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/empty_strided.h>
 
 #include "ops/result_types.h"
 
@@ -71,9 +72,10 @@ bool is_grouped(const at::Tensor& input, Arguments counts) {
   const int64_t batch = counts[0].toInt();
   const int64_t channels = counts[1].toInt();
   const int64_t groups = counts[3].toInt();
-  return input.dim() >= 2 && input.numel() > 0 && input.size(0) == batch &&
-         input.size(1) == channels && input.numel() == batch * channels * counts[2].toInt() &&
-         groups > 0 && channels % groups == 0;
+  return input.dim() >= 2 && input.numel() > 0 && has_clear_format(input) &&
+         input.size(0) == batch && input.size(1) == channels &&
+         input.numel() == batch * channels * counts[2].toInt() && groups > 0 &&
+         channels % groups == 0;
 }
 
 Results group_norm(Arguments args) {
@@ -121,8 +123,9 @@ bool is_weight_norm(const at::Tensor& v, const at::Tensor& g, int64_t dim) {
 Results weight_norm(Arguments args) {
   const at::Tensor& v = args[0].toTensor();
   const at::Tensor& g = args[1].toTensor();
-  if (!is_weight_norm(v, g, args[2].toInt())) return std::nullopt;
-  return results(contiguous_result(v.sizes(), v), at::empty_like(g));
+  if (!is_weight_norm(v, g, args[2].toInt()) || !g.is_contiguous()) return std::nullopt;
+  return results(contiguous_result(v.sizes(), v),
+                 at::empty_strided(g.sizes(), g.strides(), g.options()));
 }
 
 Results weight_norm_backward(Arguments args) {

@@ -14,7 +14,9 @@ namespace foregrad {
 namespace {
 
 bool is_batch(const at::Tensor& tensor, int64_t spatial) {
-  return (tensor.dim() == spatial + 1 || tensor.dim() == spatial + 2) && tensor.numel() > 0;
+  // Without N some kernels add it, and then find another format.
+  const bool is_one = tensor.dim() == spatial + 1 && tensor.is_contiguous();
+  return (is_one || tensor.dim() == spatial + 2) && tensor.numel() > 0 && has_clear_format(tensor);
 }
 
 std::vector<int64_t> with_spatial_sizes(at::IntArrayRef sizes, at::IntArrayRef spatial) {
@@ -101,7 +103,7 @@ Results max_pool3d_backward(Arguments args) {
   const at::Tensor& self = args[1].toTensor();
   const at::Tensor& indices = args[7].toTensor();
   const auto pooled = max_pool3d(args.slice(1, 6));
-  const bool is_covered = pooled && have_one_floating_dtype({grad, self}) &&
+  const bool is_covered = pooled && have_one_floating_dtype({grad, self}) && is_batch(grad, 3) &&
                           grad.suggest_memory_format() != at::MemoryFormat::ChannelsLast &&
                           grad.sizes() == pooled->front().sizes() &&
                           indices.sizes() == grad.sizes() && indices.scalar_type() == at::kLong;
@@ -245,8 +247,8 @@ Results image_of_columns(Arguments args) {
 Results pixels_shuffled(Arguments args) {
   const at::Tensor& self = args[0].toTensor();
   const int64_t factor = args[1].toInt();
-  if (!is_real_floating(self.scalar_type()) || self.dim() < 3 || self.numel() == 0 || factor <= 0 ||
-      self.size(-3) % (factor * factor) != 0)
+  if (!is_real_floating(self.scalar_type()) || self.dim() < 3 || self.numel() == 0 ||
+      !has_clear_format(self) || factor <= 0 || self.size(-3) % (factor * factor) != 0)
     return std::nullopt;
   std::vector<int64_t> sizes = self.sizes().vec();
   sizes[sizes.size() - 3] /= factor * factor;
@@ -258,8 +260,9 @@ Results pixels_shuffled(Arguments args) {
 Results pixels_unshuffled(Arguments args) {
   const at::Tensor& self = args[0].toTensor();
   const int64_t factor = args[1].toInt();
-  if (!is_real_floating(self.scalar_type()) || self.dim() < 3 || self.numel() == 0 || factor <= 0 ||
-      self.size(-1) % factor != 0 || self.size(-2) % factor != 0)
+  if (!is_real_floating(self.scalar_type()) || self.dim() < 3 || self.numel() == 0 ||
+      !has_clear_format(self) || factor <= 0 || self.size(-1) % factor != 0 ||
+      self.size(-2) % factor != 0)
     return std::nullopt;
   std::vector<int64_t> sizes = self.sizes().vec();
   sizes[sizes.size() - 3] *= factor * factor;
@@ -271,8 +274,8 @@ Results pixels_unshuffled(Arguments args) {
 Results channels_shuffled(Arguments args) {
   const at::Tensor& self = args[0].toTensor();
   const int64_t groups = args[1].toInt();
-  if (!is_real_floating(self.scalar_type()) || self.dim() < 3 || self.numel() == 0 || groups <= 0 ||
-      self.size(1) % groups != 0)
+  if (!is_real_floating(self.scalar_type()) || self.dim() < 3 || self.numel() == 0 ||
+      !has_clear_format(self) || groups <= 0 || self.size(1) % groups != 0)
     return std::nullopt;
   return results(suggested_result(self.sizes(), self));
 }

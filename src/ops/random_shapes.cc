@@ -68,7 +68,7 @@ Results dropout_backward(Arguments args) {
   if (!is_real_floating(grad.scalar_type()) || mask.scalar_type() != at::kBool ||
       grad.sizes() != mask.sizes())
     return std::nullopt;
-  return results(at::mul(at::mul(grad, mask), args[2].toDouble()));
+  return results(at::mul(iterated_result({grad, mask}, grad.scalar_type()), args[2].toDouble()));
 }
 
 template <size_t kDtype>

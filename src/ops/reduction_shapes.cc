@@ -101,7 +101,8 @@ Results logsumexp(Arguments args) {
 Results safe_softmax(Arguments args) {
   const at::Tensor& self = args[0].toTensor();
   const auto dim = wrapped_dim(args[1].toInt(), self.dim());
-  const bool is_covered = dim && is_real_floating(self.scalar_type()) && args[2].isNone();
+  const bool is_covered =
+      dim && is_real_floating(self.scalar_type()) && args[2].isNone() && self.numel() > 0;
   if (!is_covered) return std::nullopt;
   const at::Tensor softmax = at::_softmax(self, *dim, false);
   const at::Tensor masked = reduced(self, *dim, true, self.scalar_type());

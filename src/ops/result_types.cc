@@ -3,6 +3,8 @@
 #include <ATen/TensorIterator.h>
 #include <ATen/ops/empty.h>
 
+#include "graph/tensor_type.h"
+
 namespace foregrad {
 
 bool is_real_floating(at::ScalarType dtype) {
@@ -66,6 +68,20 @@ std::vector<int64_t> with_size(at::IntArrayRef sizes, int64_t dim, int64_t size)
   std::vector<int64_t> changed = sizes.vec();
   changed[static_cast<size_t>(dim)] = size;
   return changed;
+}
+
+bool is_made_contiguous(const at::Tensor& tensor) {
+  return tensor.strides() == at::IntArrayRef(contiguous_strides(c10::DimVector(tensor.sizes())));
+}
+
+bool has_clear_format(const at::Tensor& tensor) {
+  if (tensor.dim() != 4 && tensor.dim() != 5) return true;
+  const auto channels_last =
+      tensor.dim() == 4 ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::ChannelsLast3d;
+  const bool is_channels_last = tensor.is_contiguous(channels_last);
+  if (tensor.suggest_memory_format() == channels_last)
+    return is_channels_last && !tensor.is_contiguous();
+  return !is_channels_last || is_made_contiguous(tensor);
 }
 
 at::Tensor suggested_result(at::IntArrayRef sizes, const at::Tensor& like) {

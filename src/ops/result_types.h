@@ -45,8 +45,16 @@ at::Tensor iterated_result(std::initializer_list<at::Tensor> inputs, at::ScalarT
 /// Returns the sizes with dimension `dim` replaced.
 std::vector<int64_t> with_size(at::IntArrayRef sizes, int64_t dim, int64_t size);
 
+/// Whether the strides are those that a contiguous tensor is made with, those of sizes of one
+/// included.
+bool is_made_contiguous(const at::Tensor& tensor);
+
+/// Whether every kernel finds the same memory format in the tensor. Sizes of one leave it open:
+/// some kernels then see channels last, and some a contiguous tensor.
+bool has_clear_format(const at::Tensor& tensor);
+
 /// Returns a tensor of other sizes, laid out in memory as `like` suggests: channels last or
-/// contiguous.
+/// contiguous. `like` has a clear format.
 at::Tensor suggested_result(at::IntArrayRef sizes, const at::Tensor& like);
 
 /// Counts a dimension from the front; nothing if it is out of range. A tensor without dimensions

@@ -8,7 +8,7 @@ namespace foregrad::testing {
 
 namespace {
 
-constexpr int kSamples = 200;
+constexpr int kSamples = 500;
 constexpr int kCovered = 10;
 
 void expect_rule_agrees(const ShapeRow& row) {

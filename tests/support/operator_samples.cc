@@ -326,7 +326,8 @@ Draw weight_norm(bool is_backward) {
     const int64_t dim = s.one_in(2) ? 0 : static_cast<int64_t>(sizes.size()) - 1;
     Ints lengths(sizes.size(), 1);
     lengths[static_cast<size_t>(dim)] = sizes[static_cast<size_t>(dim)];
-    if (!is_backward) return {like(s, sizes, dtype), like(s, lengths, dtype), dim};
+    // libtorch does not look whether the lengths fit, nor how they lie.
+    if (!is_backward) return {s.tensor(sizes, dtype), s.tensor(lengths, dtype).contiguous(), dim};
     return {s.tensor(sizes, dtype), s.tensor(sizes, dtype).contiguous(),
             s.tensor(lengths, dtype).contiguous(), s.tensor(lengths, dtype).contiguous(), dim};
   };
@@ -492,7 +493,7 @@ Stack embedding_dense_backward(Sampler& s) {
   const Ints places = s.sizes(0, 3);
   Ints grad = places;
   grad.push_back(s.between(1, 3));
-  return {like(s, grad, s.floating()), s.indices(places), s.between(0, 3), int64_t{-1},
+  return {like(s, grad, s.floating()), s.indices(places), s.between(1, 3), int64_t{-1},
           s.one_in(2)};
 }
 

@@ -55,6 +55,8 @@ template <class Call>
 Ran run(Call&& call) {
   try {
     return {.results = call(), .error = {}};
+  } catch (const c10::Error& error) {
+    return {.results = std::nullopt, .error = error.what_without_backtrace()};  // the trace is slow
   } catch (const std::exception& error) {
     std::string text = error.what();
     return {.results = std::nullopt, .error = text.substr(0, text.find('\n'))};
