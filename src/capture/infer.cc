@@ -1,7 +1,7 @@
-// Three ways to know a result's shape, tried in order: a rule of the op table, libtorch's Meta
-// kernel, and the CPU kernel on zeros. The last costs memory and time, but it is always right for
-// operators whose shapes do not depend on data, and it raises exactly the error that eager would
-// raise.
+// Three ways to know a result's shape, tried in order: a shape rule, libtorch's Meta kernel (unless
+// the CPU casts an argument to another layout first), and the CPU kernel on zeros. The last costs
+// memory and time, but it is always right for operators whose shapes do not depend on data, and it
+// raises exactly the error that eager would raise.
 #include "capture/infer.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -19,6 +19,7 @@
 #include "graph/graph.h"
 #include "graph/overlap.h"
 #include "graph/refusal.h"
+#include "ops/cast_layout.h"
 #include "ops/schema.h"
 #include "ops/shape_rules.h"
 
@@ -51,6 +52,7 @@ struct InferenceFacts {
   MetaKernel meta_kernel;
   bool has_effect = false;  // then only a kernel for meta tensors may run
   bool is_data_dependent = false;
+  bool may_share_memory = false;  // of a view there is nothing to cast
   bool may_have_dynamic_shape =
       false;  // for some arguments only: `index` with masks, not with integers
 };
@@ -60,6 +62,7 @@ InferenceFacts find_facts(const c10::OperatorHandle& op) {
           .meta_kernel = MetaKernel(op),
           .has_effect = has_declared_effect(op),
           .is_data_dependent = op.hasTag(at::Tag::data_dependent_output),
+          .may_share_memory = !memory_aliases(op).empty(),
           .may_have_dynamic_shape = op.hasTag(at::Tag::dynamic_output_shape)};
 }
 
@@ -68,6 +71,10 @@ const InferenceFacts& facts_of(const c10::OperatorHandle& op) {
   auto found = facts.find(op);
   if (found == facts.end()) found = facts.emplace(op, find_facts(op)).first;
   return found->second;
+}
+
+torch::jit::Stack results_of(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  return {stack.end() - static_cast<ptrdiff_t>(op.schema().returns().size()), stack.end()};
 }
 
 [[noreturn]] void refuse_data_dependent(const c10::OperatorHandle& op) {
@@ -112,12 +119,13 @@ ShapeSource infer_results(const c10::OperatorHandle& op, torch::jit::Stack& stac
                                              stack.end());
     try {
       facts.meta_kernel.call(op, stack);
-      return ShapeSource::MetaKernel;
+      if (facts.may_share_memory || !cast_may_change_layout(arguments, results_of(op, stack)))
+        return ShapeSource::MetaKernel;
     } catch (const std::exception&) {
       // None, or one that is stricter than the real one, which has the last word.
-      stack.resize(begin);
-      stack.insert(stack.end(), arguments.begin(), arguments.end());
     }
+    stack.resize(begin);
+    stack.insert(stack.end(), arguments.begin(), arguments.end());
   }
   if (facts.may_have_dynamic_shape) refuse_data_dependent(op);
   if (facts.has_effect) {

@@ -3,62 +3,96 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
+#include "ops/result_types.h"
+
 namespace foregrad {
 
 namespace {
 
-/// Absent, or one float for each channel.
+/// Absent, or a number for each channel.
 bool is_per_channel(const c10::IValue& value, const at::Tensor& input) {
-  if (!value.isTensor() || !value.toTensor().defined()) return true;
-  const at::Tensor& tensor = value.toTensor();
-  return tensor.dim() == 1 && tensor.size(0) == input.size(1) && tensor.is_contiguous() &&
-         tensor.scalar_type() == input.scalar_type();
+  const at::Tensor tensor = tensor_or_none(value);
+  return !tensor.defined() || (tensor.dim() == 1 && tensor.size(0) == input.size(1));
 }
 
-bool is_plain(const at::Tensor& input) {
-  return input.dim() >= 2 && input.numel() > 0 && input.is_contiguous() &&
-         (input.scalar_type() == at::kFloat || input.scalar_type() == at::kDouble);
-}
-
-at::Tensor per_channel(const at::Tensor& input) {
-  return at::empty({input.size(1)}, input.options());
+/// Batches [N, C, …] with tensors at these places that go with them: the dtype of statistics.
+std::optional<at::ScalarType> statistics_dtype(const at::Tensor& input, Arguments parameters) {
+  if (input.dim() < 2 || input.numel() == 0 || !has_clear_format(input)) return std::nullopt;
+  for (const c10::IValue& parameter : parameters) {
+    if (!is_per_channel(parameter, input)) return std::nullopt;
+  }
+  return parameter_dtype(
+      input,
+      {tensor_or_none(parameters[0]), tensor_or_none(parameters[1]), tensor_or_none(parameters[2]),
+       parameters.size() > 3 ? tensor_or_none(parameters[3]) : at::Tensor()});
 }
 
 }  // namespace
 
-std::optional<std::vector<at::Tensor>> batch_norm_shapes(c10::ArrayRef<c10::IValue> args) {
+Results batch_norm_shapes(Arguments args) {
   const at::Tensor& input = args[0].toTensor();
-  if (!is_plain(input)) return std::nullopt;
-  for (size_t i = 1; i <= 4; ++i) {
-    if (!is_per_channel(args[i], input)) return std::nullopt;
-  }
-  // Evaluation mode gives empty statistics.
+  const auto dtype = statistics_dtype(input, args.slice(1, 4));
   const bool training = args[5].toBool();
-  const auto statistics = [&] {
-    return training ? per_channel(input) : at::empty({0}, input.options());
-  };
-  return std::vector<at::Tensor>{at::empty_like(input), statistics(), statistics()};
+  const bool has_statistics =
+      tensor_or_none(args[3]).defined() && tensor_or_none(args[4]).defined();
+  if (!dtype || (!training && !has_statistics)) return std::nullopt;
+  // Evaluation mode gives empty statistics.
+  const int64_t count = training ? input.size(1) : 0;
+  return results(suggested_result(input.sizes(), input), contiguous_result({count}, input, *dtype),
+                 contiguous_result({count}, input, *dtype));
 }
 
-std::optional<std::vector<at::Tensor>> batch_norm_functional_shapes(
-    c10::ArrayRef<c10::IValue> args) {
-  auto results = batch_norm_shapes(args);
-  if (!results || !args[5].toBool()) return std::nullopt;
-  for (size_t i : {3, 4}) results->push_back(at::empty_like(args[i].toTensor()));
-  return results;
+Results batch_norm_functional_shapes(Arguments args) {
+  auto all = batch_norm_shapes(args);
+  if (!all || !args[5].toBool()) return std::nullopt;
+  for (size_t i : {3, 4}) all->push_back(at::empty_like(args[i].toTensor()));
+  return all;
 }
 
-std::optional<std::vector<at::Tensor>> batch_norm_backward_shapes(c10::ArrayRef<c10::IValue> args) {
+Results batch_norm_backward_shapes(Arguments args) {
   const at::Tensor& grad = args[0].toTensor();
   const at::Tensor& input = args[1].toTensor();
-  if (!is_plain(input) || !is_plain(grad) || grad.sizes() != input.sizes()) return std::nullopt;
-  for (size_t i = 2; i <= 4; ++i) {
-    if (!is_per_channel(args[i], input)) return std::nullopt;
-  }
+  if (grad.sizes() != input.sizes() || grad.scalar_type() != input.scalar_type())
+    return std::nullopt;
   const auto mask = args[9].toBoolList();
-  const auto given = [&](bool wanted) { return wanted ? per_channel(input) : at::Tensor(); };
-  return std::vector<at::Tensor>{mask[0] ? at::empty_like(input) : at::Tensor(), given(mask[1]),
-                                 given(mask[2])};
+  // Evaluation mode has saved nothing.
+  const bool trains = args[7].toBool();
+  const auto dtype = statistics_dtype(input, args.slice(2, trains ? 4 : 3));
+  const bool has_statistics = tensor_or_none(args[trains ? 5 : 3]).defined() &&
+                              tensor_or_none(args[trains ? 6 : 4]).defined();
+  const bool is_covered = dtype && has_statistics && (!trains || is_per_channel(args[6], input)) &&
+                          (!mask[1] || tensor_or_none(args[2]).defined());
+  if (!is_covered) return std::nullopt;
+  const auto parameter = [&](bool is_wanted) {
+    return is_wanted ? contiguous_result({input.size(1)}, input, *dtype) : at::Tensor();
+  };
+  return results(mask[0] ? suggested_result(input.sizes(), input) : at::Tensor(),
+                 parameter(mask[1]), parameter(mask[2]));
 }
+
+namespace {
+
+Results without_statistics(Arguments args) {
+  const std::vector<c10::IValue> all{args[0], args[1], args[2], {}, {}, args[3], args[4], args[5]};
+  return batch_norm_shapes(all);
+}
+
+Results without_training(Arguments args) {
+  const std::vector<c10::IValue> all{args[0], args[1], args[2], args[3],
+                                     args[4], false,   args[5], args[6]};
+  return batch_norm_shapes(all);
+}
+
+constexpr ShapeRow kRows[] = {
+    {"aten::_native_batch_norm_legit", "no_stats", without_statistics},
+    {"aten::_native_batch_norm_legit_no_training", "", without_training},
+    {"aten::native_batch_norm", "", batch_norm_shapes},
+    {"aten::_native_batch_norm_legit_functional", "", batch_norm_functional_shapes},
+    {"aten::native_batch_norm_backward", "", batch_norm_backward_shapes},
+};
+
+}  // namespace
+
+std::span<const ShapeRow> batch_norm_rules() { return kRows; }
 
 }  // namespace foregrad

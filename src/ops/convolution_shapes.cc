@@ -2,6 +2,8 @@
 
 #include <ATen/ops/empty.h>
 
+#include "ops/result_types.h"
+
 namespace foregrad {
 
 namespace {
@@ -14,7 +16,7 @@ int64_t convolved_size(int64_t size, int64_t kernel, int64_t stride, int64_t pad
 
 }  // namespace
 
-std::optional<std::vector<at::Tensor>> convolution_shapes(c10::ArrayRef<c10::IValue> args) {
+Results convolution_shapes(Arguments args) {
   const at::Tensor& input = args[0].toTensor();
   const at::Tensor& weight = args[1].toTensor();
   const auto stride = args[3].toIntVector();
@@ -25,8 +27,8 @@ std::optional<std::vector<at::Tensor>> convolution_shapes(c10::ArrayRef<c10::IVa
   const auto spatial = static_cast<size_t>(input.dim() - 2);
   const bool is_plain = !transposed && groups > 0 && (input.dim() == 4 || input.dim() == 5) &&
                         weight.dim() == input.dim() && input.scalar_type() == at::kFloat &&
-                        weight.scalar_type() == at::kFloat && input.is_contiguous() &&
-                        weight.is_contiguous() && input.size(0) > 0 && weight.size(0) > 0 &&
+                        weight.scalar_type() == at::kFloat && is_made_contiguous(input) &&
+                        is_made_contiguous(weight) && input.size(0) > 0 && weight.size(0) > 0 &&
                         weight.size(0) % groups == 0 && input.size(1) == weight.size(1) * groups &&
                         stride.size() == spatial && padding.size() == spatial &&
                         dilation.size() == spatial;
@@ -49,8 +51,7 @@ std::optional<std::vector<at::Tensor>> convolution_shapes(c10::ArrayRef<c10::IVa
   return std::vector<at::Tensor>{at::empty(sizes, input.options())};
 }
 
-std::optional<std::vector<at::Tensor>> convolution_backward_shapes(
-    c10::ArrayRef<c10::IValue> args) {
+Results convolution_backward_shapes(Arguments args) {
   const at::Tensor& grad = args[0].toTensor();
   const at::Tensor& input = args[1].toTensor();
   const at::Tensor& weight = args[2].toTensor();
@@ -58,10 +59,12 @@ std::optional<std::vector<at::Tensor>> convolution_backward_shapes(
   const std::vector<c10::IValue> forward{input,   weight,  c10::IValue(), args[4], args[5],
                                          args[6], args[7], args[8],       args[9]};
   const auto output = convolution_shapes(forward);
-  const bool is_plain = output && grad.sizes() == output->front().sizes() && grad.is_contiguous() &&
-                        grad.scalar_type() == at::kFloat;
+  const bool is_plain = output && grad.sizes() == output->front().sizes() &&
+                        is_made_contiguous(grad) && grad.scalar_type() == at::kFloat;
   if (!is_plain) return std::nullopt;
   const auto mask = args[10].toBoolList();
+  // Some kernels give the weight's gradient with the bias's, wanted or not.
+  if (mask[2] && !mask[1]) return std::nullopt;
   const auto given = [](bool wanted, c10::IntArrayRef sizes, const at::Tensor& like) {
     return wanted ? at::empty(sizes, like.options()) : at::Tensor();
   };
@@ -69,5 +72,16 @@ std::optional<std::vector<at::Tensor>> convolution_backward_shapes(
                                  given(mask[1], weight.sizes(), weight),
                                  given(mask[2], {weight.size(0)}, weight)};
 }
+
+namespace {
+
+constexpr ShapeRow kRows[] = {
+    {"aten::convolution", "", convolution_shapes},
+    {"aten::convolution_backward", "", convolution_backward_shapes},
+};
+
+}  // namespace
+
+std::span<const ShapeRow> convolution_rules() { return kRows; }
 
 }  // namespace foregrad

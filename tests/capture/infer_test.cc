@@ -24,9 +24,19 @@ TEST(Infer, TakesTheRuleThenTheMetaKernelThenTheRealKernel) {
   torch::jit::Stack kernel{meta({2, 3}), meta({3, 4})};
   EXPECT_EQ(infer("aten::mm", "", kernel), ShapeSource::MetaKernel);
   EXPECT_EQ(kernel[0].toTensor().sizes(), at::IntArrayRef({2, 4}));
-  torch::jit::Stack real{meta({2, 3}), std::vector<int64_t>{0}};
-  EXPECT_EQ(infer("aten::flip", "", real), ShapeSource::RealKernel);
+  torch::jit::Stack real{meta({2, 2})};
+  EXPECT_EQ(infer("aten::linalg_matrix_exp", "", real), ShapeSource::RealKernel);
   EXPECT_TRUE(real[0].toTensor().is_meta());
+}
+
+TEST(Infer, TrustsNoMetaKernelWhereTheCpuCastsFirst) {
+  const auto expanded = at::ones({1, 3}, at::kLong).expand({2, 3});
+  const auto x = at::ones({3, 2}).t();
+  torch::jit::Stack stack{make_meta(type_of(expanded)), make_meta(type_of(x)), 1};
+  EXPECT_EQ(infer("aten::add", "Tensor", stack), ShapeSource::RealKernel);
+  EXPECT_EQ(stack[0].toTensor().strides(), (expanded + x).strides());
+  EXPECT_NE(at::add(make_meta(type_of(expanded)), make_meta(type_of(x))).strides(),
+            (expanded + x).strides());
 }
 
 TEST(Infer, RefusesWhatDependsOnData) {
