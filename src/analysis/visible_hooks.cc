@@ -53,6 +53,12 @@ bool writes(const RecordedHook& hook) {
                              [](const auto& entry) { return entry.second.writes; });
 }
 
+/// A view that is written has the history that its base has afterwards, also if the base keeps its
+/// own.
+bool loses_history(const RecordedInput& input) {
+  return input.view_of || (input.seen.is_view && input.seen.version_advance > 0);
+}
+
 bool has_own_autocast(const RecordedHook& hook) {
   return std::ranges::any_of(hook.does->backwards, [](const auto& entry) {
     return std::ranges::any_of(entry.second.ops,
@@ -70,10 +76,10 @@ std::vector<VisibleHook> find_visible_hooks(const Recording& recording) {
     const auto tensor = tensors.find(hook);
     if (!tensor) continue;
     const auto* input = std::get_if<InputIndex>(&*tensor);
-    if (input && hook.is_on_first_history && recording.inputs[input->index].view_of) {
+    if (input && hook.is_on_first_history && loses_history(recording.inputs[input->index])) {
       throw Refusal(
-          "a hook inside the function on an argument that is a view, and whose base's history the "
-          "function replaces. Expected a hook that is registered after the write.");
+          "a hook inside the function is on an argument that is a view, and that the function "
+          "writes so that it gets another history. Expected an argument that is no view.");
     }
     if (has_own_autocast(hook)) {
       throw Refusal(

@@ -87,9 +87,14 @@ TEST(VisibleHooks, AHistoryThatWasReplacedIsLeftToTheGraphUnlessTheHookTouchesWh
                Refusal);
 }
 
-TEST(VisibleHooks, AViewWhoseBaseGetsAnotherHistoryIsRefused) {
+TEST(VisibleHooks, AViewThatIsWrittenIsRefused) {
   Recording recording =
       recording_of({{.value = ValueId{0}, .is_on_first_history = true, .does = reads({})}});
+  recording.inputs[0].seen.is_view = true;
+  EXPECT_EQ(find_visible_hooks(recording).size(), 1U);
+  recording.inputs[0].seen.version_advance = 1;
+  EXPECT_THROW(find_visible_hooks(recording), Refusal);
+  recording.inputs[0].seen.version_advance = 0;
   recording.inputs[0].view_of = InputIndex{0};
   EXPECT_THROW(find_visible_hooks(recording), Refusal);
 }

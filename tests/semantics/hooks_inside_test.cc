@@ -321,6 +321,29 @@ TEST(HooksInside, OnALeafTheyAreRefused) {
   EXPECT_EQ(weight.register_hook(doubled), 1U);  // one is there: the trace's is gone
 }
 
+TEST(HooksInside, OnAViewThatIsWrittenTheyAreRefused) {
+  const MakeStart row = [] {
+    Start start;
+    start.kept.push_back(leaf({2, 3}));
+    start.arguments.push_back(start.kept[0][0]);
+    return start;
+  };
+  const Program hooks_a_view = [](const Tensors& in) -> Tensors {
+    in[0].register_hook(doubled);
+    return {in[0] * 3};
+  };
+  expect_as_eager(hooks_a_view, row);
+  expect_refused(
+      [&](const Tensors& in) {
+        {
+          const at::NoGradGuard no_grad;
+          in[0].add_(1);
+        }
+        return hooks_a_view(in);
+      },
+      row, "an argument that is a view");
+}
+
 TEST(HooksInside, OnNodesTheyAreRefused) {
   struct PassOn : torch::autograd::FunctionPostHook {
     Tensors operator()(const Tensors& gradients, const Tensors& /*grads*/) override {
