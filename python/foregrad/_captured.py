@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any
 
 import torch
+from torch.nn.parameter import is_lazy
 
 
 class Captured:
@@ -21,6 +22,10 @@ class Captured:
         buffers = [b for module in self._modules for b in module.buffers()]
         found = {id(tensor): tensor for tensor in (*parameters, *buffers, *self._tensors)}
         return list(found.values())
+
+    def is_lazy(self) -> bool:
+        """Whether a module waits for its first call to make its parameters: hooks do that, which a trace must not run."""
+        return any(is_lazy(t) for part, tensors in self._parts() for t in tensors if t is not None)
 
     def _parts(self) -> Iterable[tuple[torch.nn.Module, list[Any]]]:
         for module in self._modules:

@@ -34,6 +34,10 @@ def _why_not_traceable(tensors: list[torch.Tensor]) -> str | None:
     return None
 
 
+def _refusal(reason: str) -> RuntimeError:
+    return RuntimeError(f"foregrad: {reason}, which is not supported. Under the policy `eager` it runs eagerly.")
+
+
 class Compiled:
     """A compiled function: called as the function is, with the same result. `compile` makes it. May be called from
     several threads, if the function may be."""
@@ -73,7 +77,7 @@ class Compiled:
         """Calls the function, compiled for arguments like these. Raises what the function raises, and `RuntimeError`
         under the policy `refuse` for what can't be compiled."""
         tensors, rest = take_apart((args, kwargs))
-        reason = _why_not_traceable(tensors)
+        reason = self._why_not_traceable(tensors)
         if reason is not None:
             return self._run_eagerly(reason, args, kwargs)
         compiler, run = self._compiler_for(rest)
@@ -92,7 +96,10 @@ class Compiled:
         """Compiles for calls with arguments like these, with the grad mode of now, without making one. Returns whether
         such calls will be compiled."""
         tensors, rest = take_apart((args, kwargs))
-        if _why_not_traceable(tensors) is not None:
+        reason = self._why_not_traceable(tensors)
+        if reason is not None:
+            if self._policy == "refuse":
+                raise _refusal(reason)
             return False
         compiler, run = self._compiler_for(rest)
         return compiler.warm_up(run, tensors)
@@ -141,9 +148,14 @@ class Compiled:
 
         return compiler[0], guarded
 
+    def _why_not_traceable(self, tensors: list[torch.Tensor]) -> str | None:
+        if self._captured.is_lazy():
+            return "a module has parameters that its first call makes"
+        return _why_not_traceable(tensors)
+
     def _run_eagerly(self, reason: str, args: Any, kwargs: Any) -> Any:
         if self._policy == "refuse":
-            raise RuntimeError(f"foregrad: {reason}, which is not supported. Under the policy `eager` it runs eagerly.")
+            raise _refusal(reason)
         with self._lock:
             self._eager_calls += 1
             is_new = reason not in self._reasons

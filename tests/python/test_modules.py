@@ -106,6 +106,17 @@ def test_a_module_that_is_changed_is_refused_and_left_as_it_was(kind):
     assert net.training and all(b is before[name] for name, b in net.named_buffers())
 
 
+def test_a_lazy_module_runs_eagerly_until_it_has_its_parameters():
+    net = torch.nn.LazyLinear(2)
+    with pytest.raises(RuntimeError, match="its first call makes"):
+        foregrad.compile(net, policy="refuse")(torch.ones(1, 3))
+    compiled = foregrad.compile(net)
+    x = torch.randn(1, 3)
+    first = compiled(x)
+    assert torch.equal(compiled(x), first) and torch.equal(net(x), first)
+    assert compiled.report().eager_calls == 1 and len(compiled.report().specialisations) == 1
+
+
 def test_value_and_grad():
     net = small_net()
     step = foregrad.value_and_grad(lambda x, y: ((net(x) - y).square().mean(), net[0].weight * 1), modules=[net])
