@@ -13,7 +13,7 @@ import torch
 
 from foregrad import _C
 from foregrad._arguments import Rest, take_apart, traced
-from foregrad._captured import Captured
+from foregrad._captured import CHANGED, Captured
 
 _log = logging.getLogger("foregrad")
 
@@ -71,6 +71,7 @@ class Compiled:
         self._structures = 0
         self._eager_calls = 0
         self._reasons: list[str] = []
+        self._retries = 2
         functools.update_wrapper(self, fn, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -86,7 +87,7 @@ class Compiled:
             return rest_of_result.rebuild(results)
         result = self.fn(*args, **kwargs)
         if results:  # what tracing failed of, and eager did not
-            compiler.count_fallback(results, tensors)
+            self._count_fallback(results, compiler, tensors)
         return result
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -153,9 +154,21 @@ class Compiled:
             return "a module has parameters that its first call makes"
         return _why_not_traceable(tensors)
 
+    def _count_fallback(self, reason: str, compiler: _C.Compiler, tensors: list[torch.Tensor]) -> None:
+        # What a module keeps of its first call it may have now: such calls are traced once more.
+        if CHANGED in reason and self._retries > 0:
+            self._retries -= 1
+            self._count_eagerly(reason)
+        else:
+            compiler.count_fallback(reason, tensors)
+
     def _run_eagerly(self, reason: str, args: Any, kwargs: Any) -> Any:
         if self._policy == "refuse":
             raise _refusal(reason)
+        self._count_eagerly(reason)
+        return self.fn(*args, **kwargs)
+
+    def _count_eagerly(self, reason: str) -> None:
         with self._lock:
             self._eager_calls += 1
             is_new = reason not in self._reasons
@@ -163,7 +176,6 @@ class Compiled:
                 self._reasons.append(reason)
         if is_new:
             _log.warning("a call runs eagerly: %s", reason)
-        return self.fn(*args, **kwargs)
 
 
 def _modules_of(fn: Callable[..., Any], modules: Iterable[torch.nn.Module]) -> list[torch.nn.Module]:
