@@ -186,7 +186,7 @@ python_needed_mb=10000
 
 install_python() {
   local pins="$scripts/python-packages.txt" target="$cache/python" stamp
-  stamp="$(python3 --version) $(sha256sum "$pins")"
+  stamp="$(python3 --version) $(sha256sum <"$pins")"
   if [[ "$(cat "$target/foregrad-stamp" 2>/dev/null)" == "$stamp" ]]; then
     printf '%s\n' "$target/bin/python"
     return

@@ -6,6 +6,10 @@ from collections.abc import Hashable, Iterable
 from typing import Any
 
 import torch
+from torch.nn.parameter import is_lazy
+
+
+CHANGED = "the function gives"
 
 
 class Captured:
@@ -21,6 +25,10 @@ class Captured:
         buffers = [b for module in self._modules for b in module.buffers()]
         found = {id(tensor): tensor for tensor in (*parameters, *buffers, *self._tensors)}
         return list(found.values())
+
+    def is_lazy(self) -> bool:
+        """Whether a module waits for its first call to make its parameters: hooks do that, which a trace must not run."""
+        return any(is_lazy(t) for part, tensors in self._parts() for t in tensors if t is not None)
 
     def _parts(self) -> Iterable[tuple[torch.nn.Module, list[Any]]]:
         for module in self._modules:
@@ -46,22 +54,28 @@ class _Unchanged:
         self._parts = parts
 
     def __enter__(self) -> None:
-        self._before = [(part.training, dict(part._parameters), dict(part._buffers)) for part in self._parts]
+        self._before = [_attributes_of(part) for part in self._parts]
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         changed = None
-        for part, (training, parameters, buffers) in zip(self._parts, self._before):
-            for mine, before in ((part._parameters, parameters), (part._buffers, buffers)):
-                if mine.keys() == before.keys() and all(mine[name] is before[name] for name in mine):
-                    continue
-                mine.clear()
-                mine.update(before)
-                changed = part
-            if part.training != training:
-                part.training = training
-                changed = part
+        for part, before in zip(self._parts, self._before):
+            for mine, old in zip(_attributes_of(part, copies=False), before):
+                names = [name for name in {**old, **mine} if mine.get(name, _ABSENT) is not old.get(name, _ABSENT)]
+                if names:
+                    mine.clear()
+                    mine.update(old)
+                    changed = f"`{names[0]}` of a module `{type(part).__name__}`"
         if changed is not None and kind is None:
             raise RuntimeError(
-                f"foregrad: the function changes which parameters, buffers or mode a module `{type(changed).__name__}` "
-                "has. Expected writes in place, and `train()` and `eval()` outside of it."
+                f"foregrad: {CHANGED} {changed} another value. Expected writes in place, and `train()`, `eval()` "
+                "and changes of attributes outside of it."
             )
+
+
+_ABSENT = object()
+
+
+def _attributes_of(part: torch.nn.Module, *, copies: bool = True) -> list[dict[str, Any]]:
+    """Parameters, buffers and submodules, and all other attributes."""
+    attributes = [part._parameters, part._buffers, part._modules, part.__dict__]
+    return [dict(each) for each in attributes] if copies else attributes

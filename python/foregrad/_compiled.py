@@ -13,7 +13,7 @@ import torch
 
 from foregrad import _C
 from foregrad._arguments import Rest, take_apart, traced
-from foregrad._captured import Captured
+from foregrad._captured import CHANGED, Captured
 
 _log = logging.getLogger("foregrad")
 
@@ -32,6 +32,10 @@ def _why_not_traceable(tensors: list[torch.Tensor]) -> str | None:
     if torch._C._functorch.peek_interpreter_stack() is not None:
         return "it is called inside a transformation of `torch.func`"
     return None
+
+
+def _refusal(reason: str) -> RuntimeError:
+    return RuntimeError(f"foregrad: {reason}, which is not supported. Under the policy `eager` it runs eagerly.")
 
 
 class Compiled:
@@ -67,13 +71,14 @@ class Compiled:
         self._structures = 0
         self._eager_calls = 0
         self._reasons: list[str] = []
+        self._retries = 2
         functools.update_wrapper(self, fn, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function, compiled for arguments like these. Raises what the function raises, and `RuntimeError`
         under the policy `refuse` for what can't be compiled."""
         tensors, rest = take_apart((args, kwargs))
-        reason = _why_not_traceable(tensors)
+        reason = self._why_not_traceable(tensors)
         if reason is not None:
             return self._run_eagerly(reason, args, kwargs)
         compiler, run = self._compiler_for(rest)
@@ -82,7 +87,7 @@ class Compiled:
             return rest_of_result.rebuild(results)
         result = self.fn(*args, **kwargs)
         if results:  # what tracing failed of, and eager did not
-            compiler.count_fallback(results, tensors)
+            self._count_fallback(results, compiler, tensors)
         return result
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -92,7 +97,10 @@ class Compiled:
         """Compiles for calls with arguments like these, with the grad mode of now, without making one. Returns whether
         such calls will be compiled."""
         tensors, rest = take_apart((args, kwargs))
-        if _why_not_traceable(tensors) is not None:
+        reason = self._why_not_traceable(tensors)
+        if reason is not None:
+            if self._policy == "refuse":
+                raise _refusal(reason)
             return False
         compiler, run = self._compiler_for(rest)
         return compiler.warm_up(run, tensors)
@@ -141,9 +149,26 @@ class Compiled:
 
         return compiler[0], guarded
 
+    def _why_not_traceable(self, tensors: list[torch.Tensor]) -> str | None:
+        if self._captured.is_lazy():
+            return "a module has parameters that its first call makes"
+        return _why_not_traceable(tensors)
+
+    def _count_fallback(self, reason: str, compiler: _C.Compiler, tensors: list[torch.Tensor]) -> None:
+        # What a module keeps of its first call it may have now: such calls are traced once more.
+        if CHANGED in reason and self._retries > 0:
+            self._retries -= 1
+            self._count_eagerly(reason)
+        else:
+            compiler.count_fallback(reason, tensors)
+
     def _run_eagerly(self, reason: str, args: Any, kwargs: Any) -> Any:
         if self._policy == "refuse":
-            raise RuntimeError(f"foregrad: {reason}, which is not supported. Under the policy `eager` it runs eagerly.")
+            raise _refusal(reason)
+        self._count_eagerly(reason)
+        return self.fn(*args, **kwargs)
+
+    def _count_eagerly(self, reason: str) -> None:
         with self._lock:
             self._eager_calls += 1
             is_new = reason not in self._reasons
@@ -151,7 +176,6 @@ class Compiled:
                 self._reasons.append(reason)
         if is_new:
             _log.warning("a call runs eagerly: %s", reason)
-        return self.fn(*args, **kwargs)
 
 
 def _modules_of(fn: Callable[..., Any], modules: Iterable[torch.nn.Module]) -> list[torch.nn.Module]:

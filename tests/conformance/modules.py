@@ -5,8 +5,10 @@ import functools
 import warnings
 
 import torch
+from torch.nn.parameter import is_lazy
 from torch.testing._internal.common_modules import module_db
 
+from copies import Copier
 from one_call import Call
 
 
@@ -41,6 +43,9 @@ def calls(name, dtype, variants):
                 module.train(training)
                 given = sample.forward_input
                 arguments = (tuple(given.args), dict(given.kwargs)) if given is not None else ((), {})
+                if any(is_lazy(parameter) for parameter in module.parameters()):
+                    args, kwargs = Copier()(arguments)
+                    module(*args, **kwargs)
                 yield variant, number, sample.desc or repr(made)[:200], Call(
                     None, arguments, with_gradients=with_gradients, modules=(module, copy.deepcopy(module))
                 )

@@ -32,7 +32,7 @@ def one_line(error):
 
 
 # Shapes, numbers and addresses differ from sample to sample; operators are named beside the reason.
-_TYPE = re.compile(r"\b(?:[a-z]+\d*|bool)\[[\d,]*\](?:\{[\d,]*\})?(?:@\d+)?")
+_TYPE = re.compile(r"\b(?:[a-z]+\d*|bool)\[[\d,]*\](?:\{[\d,]*\})?(?:\+\d+)?")
 _OPERATOR = re.compile(r"`\w+::[\w.]+`")
 _NUMBERS = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])")
 

@@ -50,8 +50,10 @@ def _options():
     parser.add_argument("--json", type=pathlib.Path, default=None, help="where failing samples go")
     parser.add_argument("--page", type=pathlib.Path, default=None, help="where the summary goes")
     options = parser.parse_args()
-    restricted = ("dtype", "op", "variant", "set", "limit")
-    if options.page is None and all(getattr(options, name) == parser.get_default(name) for name in restricted):
+    kept_out = [(name, getattr(options, name)) for name in ("dtype", "op", "variant", "set", "limit")]
+    kept_out = [f"--{name} {value}" for name, value in kept_out if value != parser.get_default(name)]
+    options.restriction = " ".join(kept_out)
+    if options.page is None and not kept_out:
         options.page = pathlib.Path(__file__).parents[2] / "docs" / "conformance.md"
     return options
 
@@ -121,7 +123,7 @@ def main():
     if options.json:
         summary.write_json(options.json)
     if options.page:
-        summary.write_page(options.page)
+        summary.write_page(options.page, options.restriction)
     print(summary.line())
     return 0 if summary.is_clean() else 1
 

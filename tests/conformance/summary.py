@@ -62,15 +62,18 @@ class Summary:
         partial.write_text("[\n" + ",\n".join(json.dumps(record) for record in records) + "\n]\n")
         os.replace(partial, path)
 
-    def write_page(self, path):
-        path.write_text("\n".join(self._page()) + "\n")
+    def write_page(self, path, restriction=""):
+        """`restriction`: the options that kept samples out."""
+        path.write_text("\n".join(self._page(restriction)) + "\n")
 
-    def _page(self):
+    def _page(self, restriction):
         yield "# Conformance"
         yield ""
         yield f"PyTorch {torch.__version__}'s own databases, `op_db` and `module_db`: every sample on the CPU, compiled by"
         yield "Foregrad under the policy `refuse` against eager. Compared are values, dtypes, strides, flags, aliasing,"
         yield "versions, what was written, and gradients. Written by `make conformance`."
+        if restriction:
+            yield f"This run was restricted by `{restriction}`."
         yield ""
         sets = collections.Counter(database for database, _ in self._names)
         yield f"{sets['operators']} operators, {sets['modules']} modules. {self.line()}."

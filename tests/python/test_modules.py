@@ -96,14 +96,58 @@ def test_buffers_are_written():
     assert_as_eager(Counting(), lambda: (torch.randn(2, requires_grad=True),))
 
 
-@pytest.mark.parametrize("kind", [Replacing, Switching])
+class Remembering(torch.nn.Module):
+    def forward(self, x):
+        self.last = x * 2
+        return self.last + 1
+
+
+class Stepping(torch.nn.Module):
+    step = 0
+
+    def forward(self, x):
+        self.step += 1
+        return x * self.step
+
+
+@pytest.mark.parametrize("kind", [Replacing, Switching, Remembering, Stepping])
 def test_a_module_that_is_changed_is_refused_and_left_as_it_was(kind):
     assert_as_eager(kind(), lambda: (torch.randn(2, requires_grad=True),), is_compiled=False)
     net = kind()
     before = dict(net.named_buffers())
-    with pytest.raises(RuntimeError, match="changes which parameters"):
+    with pytest.raises(RuntimeError, match="another value"):
         foregrad.compile(net, policy="refuse")(torch.ones(2))
     assert net.training and all(b is before[name] for name, b in net.named_buffers())
+    assert not hasattr(net, "last") and "step" not in vars(net)
+
+
+def test_a_lazy_module_runs_eagerly_until_it_has_its_parameters():
+    net = torch.nn.LazyLinear(2)
+    with pytest.raises(RuntimeError, match="its first call makes"):
+        foregrad.compile(net, policy="refuse")(torch.ones(1, 3))
+    compiled = foregrad.compile(net)
+    x = torch.randn(1, 3)
+    first = compiled(x)
+    assert torch.equal(compiled(x), first) and torch.equal(net(x), first)
+    assert compiled.report().eager_calls == 1 and len(compiled.report().specialisations) == 1
+
+
+def test_a_module_that_keeps_something_of_its_first_call_is_compiled_then():
+    class Keeping(torch.nn.Module):
+        table = None
+
+        def forward(self, x):
+            if self.table is None:
+                self.table = torch.arange(3.0) * 2
+            return x * self.table
+
+    net = Keeping()
+    compiled = foregrad.compile(net)
+    x = torch.ones(3)
+    for _ in range(4):
+        assert torch.equal(compiled(x), x * torch.arange(3.0) * 2)
+    assert compiled.report().eager_calls == 1
+    assert compiled.report().specialisations[0].calls == 3
 
 
 def test_value_and_grad():
