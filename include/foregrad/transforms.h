@@ -34,7 +34,7 @@ struct VmapOptions {
 /// dimension of the batch. Throws `c10::Error` for batches of several sizes, and naming the
 /// operator for what can't be batched.
 template <class Fn>
-auto vmap(Fn&& fn, VmapOptions options = {}) {
+auto vmap(Fn&& fn, const VmapOptions& options = {}) {
   using F = std::decay_t<Fn>;
   return [shared = std::make_shared<F>(std::forward<Fn>(fn)),
           options]<class... Args>(const Args&... args) {

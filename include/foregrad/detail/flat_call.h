@@ -27,7 +27,8 @@ class FlatCall {
                 "foregrad: an argument or the result is of a type that can't be walked for "
                 "tensors. Add `auto members() { return std::tie(a, b); }` to your struct.");
 
-  FlatCall(Fn& fn, Args&... args) : arguments_(args...), bound_(fn, std::tuple<Args&...>(args...)) {
+  explicit FlatCall(Fn& fn, Args&... args)
+      : arguments_(args...), bound_(fn, std::tuple<Args&...>(args...)) {
     (collect_tensors(args, inputs_), ...);
   }
 
