@@ -62,6 +62,13 @@ void Hooks::note(const at::Tensor& tensor) {
            "stays on it after the call and another one joins it at each call, since it is an "
            "argument or a captured tensor that is a leaf. Register it outside of the function.");
   }
+  const bool is_stand_in = std::ranges::any_of(
+      inputs_.stand_ins(), [&](const at::Tensor& input) { return input.is_same(tensor); });
+  if (is_stand_in || tensor.is_view()) {
+    refuse(tensor,
+           "is on an argument or on a view, which is not supported yet. Expected it to be on a "
+           "tensor that an operator made, or to be registered outside of the function.");
+  }
   const AutogradMeta* meta = torch::autograd::impl::get_autograd_meta(tensor);
   const List& list = meta->cpp_hooks_list_;
   size_t& noted = noted_[list.get()];
