@@ -29,7 +29,7 @@ ValueId ValueTable::number(const at::Tensor& tensor) {
   if (is_wrapper(tensor) && !tensor.storage().data()) forbid_data(tensor);
   requires_grad_.push_back(tensor.requires_grad());
   own_flags_.push_back(foregrad::has_own_flag(tensor));
-  nodes_.push_back(node_of(tensor));
+  nodes_.push_back(noted_node_of(tensor));
   recording_.starts_with_history.push_back(!tensor.is_view() && tensor.requires_grad() &&
                                            !tensor.is_leaf());
   const auto [counter, is_new_counter] =
@@ -82,6 +82,12 @@ ValueTable::NodeKey ValueTable::node_of(const at::Tensor& tensor) {
   return meta ? NodeKey{meta->grad_fn_.get(), meta->output_nr_} : NodeKey();
 }
 
+ValueTable::NodeKey ValueTable::noted_node_of(const at::Tensor& tensor) {
+  const auto* meta = torch::autograd::impl::get_autograd_meta(tensor);
+  if (meta && meta->grad_fn_) noted_nodes_.emplace_back(meta->grad_fn_);
+  return node_of(tensor);
+}
+
 bool ValueTable::has_other_node(ValueId value) const {
   const at::Tensor& tensor = tensors_[value.index];
   if (tensor.is_view()) {
@@ -95,7 +101,9 @@ bool ValueTable::has_other_node(ValueId value) const {
   return node_of(tensor) != nodes_[value.index];
 }
 
-void ValueTable::note_node(ValueId value) { nodes_[value.index] = node_of(tensors_[value.index]); }
+void ValueTable::note_node(ValueId value) {
+  nodes_[value.index] = noted_node_of(tensors_[value.index]);
+}
 
 uint32_t ValueTable::unnoted_advance(ValueId value) const {
   return static_cast<uint32_t>(tensors_[value.index]._version()) -

@@ -68,6 +68,7 @@ class ValueTable {
     bool operator==(const NodeKey&) const = default;
   };
   static NodeKey node_of(const at::Tensor& tensor);
+  NodeKey noted_node_of(const at::Tensor& tensor);
 
   ValueId value_of(const at::Tensor& tensor, const c10::OperatorHandle& op) const;
 
@@ -77,6 +78,8 @@ class ValueTable {
   std::vector<bool> requires_grad_;
   std::vector<bool> own_flags_;
   std::vector<NodeKey> nodes_;
+  // Of all that were noted, so that no other node comes to lie where one of them did.
+  std::vector<c10::weak_intrusive_ptr<torch::autograd::Node>> noted_nodes_;
   std::vector<ValueId> counters_;
   std::vector<uint32_t> versions_;  // by counter
   std::vector<const c10::StorageImpl*> storages_;

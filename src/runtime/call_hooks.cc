@@ -58,7 +58,7 @@ class HookOfCall {
     if (!c10::GradMode::is_enabled()) return read.tensor;
     auto node = read.node->lock();
     TORCH_INTERNAL_ASSERT(node, "a hook is called on a history that is gone");
-    const at::Tensor tensor = read.tensor.detach();
+    at::Tensor tensor = read.tensor.detach();
     torch::autograd::impl::set_gradient_edge(tensor, {std::move(node), read.result});
     return tensor;
   }

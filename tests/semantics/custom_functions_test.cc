@@ -421,5 +421,30 @@ TEST(CustomFunctions, SavesOneOfSeveralViews) {
       start_of(Kind::Leaf, {3}), [](const Called& called) { called.results[0].sum().backward(); });
 }
 
+struct Product : torch::autograd::Function<Product> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& y) {
+    ctx->save_for_backward({x, y});
+    return x * y;
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto saved = ctx->get_saved_variables();
+    return {grads[0] * saved[1], grads[0] * saved[0]};
+  }
+};
+
+// The node of a view goes when its base is written, and that of another tensor may come to lie
+// where it was.
+TEST(CustomFunctions, TakeWhatComesOfAViewThatGotAnotherHistory) {
+  expect_compiled(
+      [](const Tensors& in) -> Tensors {
+        const at::Tensor x = in[0] * 1;
+        const at::Tensor view = x.unsqueeze(1);
+        x.mul_(2);
+        const at::Tensor sine = view.sin();
+        return {Product::apply(sine, sine - 2)};
+      },
+      [] { return Start{{leaf({4})}}; });
+}
+
 }  // namespace
 }  // namespace foregrad::testing
