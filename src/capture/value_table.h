@@ -6,6 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/autograd/edge.h>
+#include <torch/csrc/autograd/node.h>
 
 #include <optional>
 #include <unordered_map>
