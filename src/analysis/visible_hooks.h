@@ -4,7 +4,7 @@
 // A hook is called once with all that flows to its tensor, in each backward, also in one of
 // gradients of gradients: there it comes through several nodes of the call and past them. So the
 // tensor that a hook is on is made a hidden output, with a node of its own, and so is what the hook
-// reads. Only a hook on a history that its tensor loses by a write becomes a part of the graph.
+// reads. A hook on a history that its tensor loses by a write is refused.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ std::vector<VisibleHook> find_visible_hooks(const Recording& recording);
 bool touches_seen_tensors(const Recording& recording, const RecordedHook& hook);
 
 /// Returns the recording with the hidden outputs that its hooks need; itself if there are none.
-/// Throws `Refusal` for hooks that neither an output nor the graph can hold. Pure.
+/// Throws `Refusal` for hooks that no output can hold. Pure.
 std::shared_ptr<const Recording> with_hidden_outputs(std::shared_ptr<const Recording> recording);
 
 }  // namespace foregrad

@@ -23,13 +23,6 @@ namespace {
 
 namespace functional = at::functionalization::impl;
 
-/// The tensor of the trace inside of a wrapper, pending writes applied.
-at::Tensor inside(const at::Tensor& tensor) {
-  if (!tensor.defined() || !functional::isFunctionalTensor(tensor)) return tensor;
-  functional::sync(tensor);
-  return functional::from_functional_tensor(tensor);
-}
-
 bool shares_memory(const c10::OperatorHandle& op, const at::Tensor& self, const at::Tensor& other) {
   if (!other.defined() || !other.storage().is_alias_of(self.storage())) return false;
   const TensorType written = type_of(self);
@@ -67,7 +60,7 @@ struct InPlaceWrite final : c10::OperatorKernel {
     torch::jit::Stack arguments(stack->end() - count, stack->end());
     const at::Tensor self = arguments[0].toTensor();
     if (self.defined() && functional::isFunctionalTensor(self)) {
-      for (c10::IValue& entry : arguments) change_tensors(entry, inside);
+      for (c10::IValue& entry : arguments) change_tensors(entry, inside_of);
       if (is_at_stake(op, self, arguments)) {
         write(self, std::move(arguments));
         stack->resize(stack->size() - count);

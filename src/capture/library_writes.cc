@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "capture/trace_tensor.h"
 #include "capture/written_layout.h"
 #include "graph/call.h"
 #include "ops/functional_variant.h"
@@ -15,12 +16,6 @@ namespace foregrad {
 namespace {
 
 namespace functional = at::functionalization::impl;
-
-at::Tensor inside(const at::Tensor& tensor) {
-  if (!tensor.defined() || !functional::isFunctionalTensor(tensor)) return tensor;
-  functional::sync(tensor);
-  return functional::from_functional_tensor(tensor);
-}
 
 at::Tensor outside(const at::Tensor& tensor) {
   return tensor.defined() ? functional::to_functional_tensor(tensor) : tensor;
@@ -60,7 +55,7 @@ void handle_library_write(const c10::OperatorHandle& op, c10::DispatchKeySet /*k
   const FunctionalVariant& variant = functional_variant(op);
   const WrittenLayouts layouts(op, *stack);
   torch::jit::Stack results = arguments;
-  for (c10::IValue& entry : results) change_tensors(entry, inside);
+  for (c10::IValue& entry : results) change_tensors(entry, inside_of);
   {
     const at::AutoDispatchSkipFunctionalize below;
     variant.op.callBoxed(&results);

@@ -90,6 +90,7 @@ void check_overlap(const c10::OperatorHandle& op, const torch::jit::Stack& stack
 }
 
 std::vector<ExpectedOut> infer_outs(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  if (!is_mutating(op)) return {};
   const auto& parameters = op.schema().arguments();
   const size_t begin = stack.size() - parameters.size();
   const auto is_out = [&](size_t i) { return parameters[i].is_out(); };

@@ -152,11 +152,7 @@ at::Tensor& set_in_place(at::Tensor& self, const at::Tensor& source) {
 /// A view that `take` gives of any tensor, by strides.
 template <class Take>
 at::Tensor view_by_strides(const at::Tensor& self, Take&& take) {
-  at::Tensor shape = self;
-  if (functional::isFunctionalTensor(self)) {
-    functional::sync(self);
-    shape = functional::from_functional_tensor(self);
-  }
+  const at::Tensor shape = inside_of(self);
   at::Tensor view;
   {
     // Checks its arguments and says how the view lies.

@@ -35,7 +35,7 @@ TraceTensorImpl::TraceTensorImpl(at::Tensor meta, ValueId value)
   set_sizes_and_strides(meta_.sizes(), meta_.strides(), meta_.storage_offset());
   if (meta_.is_conj()) _set_conj(true);
   if (meta_.is_neg()) _set_neg(true);
-  storage_.unsafeGetStorageImpl()->set_throw_on_mutable_data_ptr();  // as `forbid_data`
+  forbid_data(storage_);
 }
 
 c10::intrusive_ptr<c10::TensorImpl> TraceTensorImpl::shallow_copy_and_detach(
@@ -69,8 +69,14 @@ at::functionalization::FunctionalStorageImpl& functional_storage(const c10::Stor
       storage.unsafeGetStorageImpl());
 }
 
-void forbid_data(const at::Tensor& tensor) {
-  tensor.storage().unsafeGetStorageImpl()->set_throw_on_mutable_data_ptr();
+at::Tensor inside_of(const at::Tensor& tensor) {
+  if (!tensor.defined() || !at::functionalization::impl::isFunctionalTensor(tensor)) return tensor;
+  at::functionalization::impl::sync(tensor);
+  return at::functionalization::impl::from_functional_tensor(tensor);
+}
+
+void forbid_data(const c10::Storage& storage) {
+  storage.unsafeGetStorageImpl()->set_throw_on_mutable_data_ptr();
 }
 
 TraceTensorImpl* traced_inside(const at::Tensor& wrapper) {

@@ -42,8 +42,13 @@ bool is_wrapper(const at::Tensor& tensor);
 /// Returns the storage of functional wrappers as what it is.
 at::functionalization::FunctionalStorageImpl& functional_storage(const c10::Storage& storage);
 
-/// Makes it an error to ask the tensor for a pointer: some of what reads data does no more.
-void forbid_data(const at::Tensor& tensor);
+/// Returns the tensor inside a functional wrapper, its pending writes applied; any other tensor, or
+/// an undefined one, itself.
+at::Tensor inside_of(const at::Tensor& tensor);
+
+/// Makes it an error to ask tensors over the storage for a pointer: some of what reads data does no
+/// more.
+void forbid_data(const c10::Storage& storage);
 
 /// Returns the trace tensor's implementation inside a functional wrapper, null if there is none.
 /// Does not synchronise the wrapper.

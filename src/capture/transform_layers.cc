@@ -38,19 +38,20 @@ thread_local int dual_depth = 0;
 
 bool is_transforming() { return !layers::getDynamicLayerStack().empty(); }
 
+TransformLevel::~TransformLevel() { layers::popDynamicLayerAndDeleteMetadata(); }
+
 VmapLayer::VmapLayer(int64_t batch_size, BatchRandomness randomness)
     : level_(layers::initAndPushDynamicLayer(TransformType::Vmap, c10::SymInt(batch_size),
                                              to_libtorch(randomness))) {}
 
-VmapLayer::~VmapLayer() { layers::popDynamicLayerAndDeleteMetadata(); }
-
 at::Tensor VmapLayer::batch(const at::Tensor& tensor, int64_t dim) const {
-  return layers::addBatchDim(tensor, dim, level_);
+  return layers::addBatchDim(tensor, dim, level_.number());
 }
 
 VmapLayer::Unbatched VmapLayer::unbatch(const at::Tensor& tensor) const {
   const auto* batched = layers::maybeGetBatchedImpl(tensor);
-  if (!batched || batched->level() != level_) return {.tensor = tensor, .dim = std::nullopt};
+  if (!batched || batched->level() != level_.number())
+    return {.tensor = tensor, .dim = std::nullopt};
   return {.tensor = batched->value(), .dim = batched->bdim()};
 }
 
@@ -59,13 +60,13 @@ GradLayer::GradLayer()
                                              c10::GradMode::is_enabled())),
       grad_mode_(true) {}
 
-GradLayer::~GradLayer() { layers::popDynamicLayerAndDeleteMetadata(); }
-
 at::Tensor GradLayer::wrap(const at::Tensor& tensor) const {
-  return layers::makeTensorWrapper(tensor, level_);
+  return layers::makeTensorWrapper(tensor, level_.number());
 }
 
-at::Tensor GradLayer::unwrap(const at::Tensor& tensor) const { return unwrap_at(level_, tensor); }
+at::Tensor GradLayer::unwrap(const at::Tensor& tensor) const {
+  return unwrap_at(level_.number(), tensor);
+}
 
 at::Tensor unwrap_ended(const at::Tensor& tensor) { return layers::unwrapIfDead(tensor); }
 
@@ -91,16 +92,14 @@ JvpLayer::JvpLayer()
           c10::AutogradState::get_tls_state().get_fw_grad_mode())),
       forward_mode_(true) {}
 
-JvpLayer::~JvpLayer() { layers::popDynamicLayerAndDeleteMetadata(); }
-
 at::Tensor JvpLayer::pair(const at::Tensor& primal, const at::Tensor& tangent) const {
   return at::_make_dual(primal, tangent, 0);
 }
 
 JvpLayer::Parted JvpLayer::part(const at::Tensor& tensor) const {
   const auto [primal, tangent] = at::_unpack_dual(tensor, 0);
-  return {.primal = unwrap_at(level_, primal),
-          .tangent = tangent.defined() ? unwrap_at(level_, tangent) : tangent};
+  return {.primal = unwrap_at(level_.number(), primal),
+          .tangent = tangent.defined() ? unwrap_at(level_.number(), tangent) : tangent};
 }
 
 FunctionalizeLayer::FunctionalizeLayer()
@@ -108,17 +107,15 @@ FunctionalizeLayer::FunctionalizeLayer()
                                              std::nullopt, std::nullopt, std::nullopt,
                                              /*functionalize_add_back_views=*/true)) {}
 
-FunctionalizeLayer::~FunctionalizeLayer() { layers::popDynamicLayerAndDeleteMetadata(); }
-
 at::Tensor FunctionalizeLayer::wrap(const at::Tensor& tensor) const {
   at::Tensor wrapped = functional::to_functional_tensor(tensor);
-  functional::unsafeGetFunctionalWrapper(wrapped)->set_level(level_);
+  functional::unsafeGetFunctionalWrapper(wrapped)->set_level(level_.number());
   return wrapped;
 }
 
 at::Tensor FunctionalizeLayer::unwrap(const at::Tensor& tensor) const {
   if (!functional::isFunctionalTensor(tensor) ||
-      functional::unsafeGetFunctionalWrapper(tensor)->level() != level_)
+      functional::unsafeGetFunctionalWrapper(tensor)->level() != level_.number())
     return tensor;
   functional::sync(tensor);
   return functional::from_functional_tensor(tensor);

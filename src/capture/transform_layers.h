@@ -20,12 +20,24 @@ enum class BatchRandomness : uint8_t { Error, Same, Different };
 /// Whether this thread is inside a transform.
 bool is_transforming();
 
+/// A level on libtorch's stack of transforms; the last one made goes first.
+class TransformLevel {
+ public:
+  /// Takes over the level that was just pushed.
+  explicit TransformLevel(int64_t number) : number_(number) {}
+  TransformLevel(const TransformLevel&) = delete;
+  TransformLevel& operator=(const TransformLevel&) = delete;
+  ~TransformLevel();
+
+  int64_t number() const { return number_; }
+
+ private:
+  int64_t number_;
+};
+
 class VmapLayer {
  public:
   VmapLayer(int64_t batch_size, BatchRandomness randomness);
-  VmapLayer(const VmapLayer&) = delete;
-  VmapLayer& operator=(const VmapLayer&) = delete;
-  ~VmapLayer();
 
   at::Tensor batch(const at::Tensor& tensor, int64_t dim) const;
 
@@ -36,22 +48,19 @@ class VmapLayer {
   Unbatched unbatch(const at::Tensor& tensor) const;
 
  private:
-  int64_t level_;
+  TransformLevel level_;
 };
 
 /// Of reverse-mode differentiation; grad mode is on.
 class GradLayer {
  public:
   GradLayer();
-  GradLayer(const GradLayer&) = delete;
-  GradLayer& operator=(const GradLayer&) = delete;
-  ~GradLayer();
 
   at::Tensor wrap(const at::Tensor& tensor) const;
   at::Tensor unwrap(const at::Tensor& tensor) const;
 
  private:
-  int64_t level_;
+  TransformLevel level_;
   c10::AutoGradMode grad_mode_;  // after the level, which keeps the mode from before
 };
 
@@ -66,9 +75,6 @@ void unwrap_ended(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
 class JvpLayer {
  public:
   JvpLayer();
-  JvpLayer(const JvpLayer&) = delete;
-  JvpLayer& operator=(const JvpLayer&) = delete;
-  ~JvpLayer();
 
   at::Tensor pair(const at::Tensor& primal, const at::Tensor& tangent) const;
 
@@ -88,7 +94,7 @@ class JvpLayer {
   };
 
   DualLevel duals_;
-  int64_t level_;
+  TransformLevel level_;
   c10::AutoFwGradMode forward_mode_;  // after the level, which keeps the mode from before
 };
 
@@ -96,15 +102,12 @@ class JvpLayer {
 class FunctionalizeLayer {
  public:
   FunctionalizeLayer();
-  FunctionalizeLayer(const FunctionalizeLayer&) = delete;
-  FunctionalizeLayer& operator=(const FunctionalizeLayer&) = delete;
-  ~FunctionalizeLayer();
 
   at::Tensor wrap(const at::Tensor& tensor) const;
   at::Tensor unwrap(const at::Tensor& tensor) const;
 
  private:
-  int64_t level_;
+  TransformLevel level_;
 };
 
 }  // namespace foregrad

@@ -26,7 +26,7 @@ ValueId ValueTable::number(const at::Tensor& tensor) {
   found->second = value;
   tensors_.push_back(tensor);
   storages_.push_back(tensor.storage().unsafeGetStorageImpl());
-  if (is_wrapper(tensor) && !tensor.storage().data()) forbid_data(tensor);
+  if (is_wrapper(tensor) && !tensor.storage().data()) forbid_data(tensor.storage());
   requires_grad_.push_back(tensor.requires_grad());
   own_flags_.push_back(foregrad::has_own_flag(tensor));
   nodes_.push_back(noted_node_of(tensor));

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "capture/keys.h"
+#include "capture/trace_tensor.h"
 #include "graph/graph.h"
 #include "graph/refusal.h"
 #include "ops/constant.h"
@@ -35,7 +36,7 @@ bool is_marked(const at::Tensor& elements) {
 
 void WrittenMemory::hand(const c10::Storage& storage, void* data) {
   storage.unsafeGetStorageImpl()->set_data_ptr_noswap(at::DataPtr(data, at::kCPU));
-  if (!data) storage.unsafeGetStorageImpl()->set_throw_on_mutable_data_ptr();  // as `forbid_data`
+  if (!data) forbid_data(storage);
 }
 
 WrittenMemory::~WrittenMemory() {
